@@ -1,0 +1,72 @@
+# The front door of a checkout: `make help` lists what there is.
+# It needs a POSIX shell, python3 >= 3.11 and, once, the package registries; nothing else.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+# How many test processes at a time, and further words for pytest or the bench.
+JOBS ?= 2
+ARGS ?=
+
+# Stamps: what is installed is renewed only when the list it was installed from has changed.
+RUN := $(VENV)/.installed-to-run
+DEV := $(VENV)/.installed-to-develop
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format coverage real bench lock clean distclean
+
+help: ## show this list
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
+
+demo: $(RUN) ## see the main job done, with an agent that comes along
+	@$(BIN)/acphost demo $(ARGS)
+
+test: $(DEV) ## run the tests, except those that need a real agent (ARGS="-k name")
+	$(BIN)/python -m pytest -n $(JOBS) --ignore=tests/real $(ARGS)
+
+check: $(DEV) ## format, lint, types, import rules
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy --strict
+	$(BIN)/lint-imports
+
+format: $(DEV) ## let ruff format the code and mend what it can
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+coverage: $(DEV) ## the tests again, with the lines and branches they miss
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest --ignore=tests/real $(ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+real: $(DEV) ## install the real agents into .real/, talk to them with a fake model
+	@PYTHON="$(PYTHON)" sh tools/real-agents.sh .real
+	$(BIN)/python -m pytest tests/real $(ARGS)
+
+bench: $(DEV) ## speed and size beside a bare loop on this machine
+	$(BIN)/python -m tests.bench $(ARGS)
+
+lock: $(DEV) ## renew the pinned requirements from pyproject.toml (ARGS=--upgrade)
+	$(PIP) install --quiet "pip-tools>=7.5"
+	$(BIN)/python tools/lock.py $(ARGS)
+
+clean: ## remove caches and what was built
+	rm -rf build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .ci/logs
+	find acphost tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+
+distclean: clean ## also remove the virtual environment and the real agents
+	rm -rf $(VENV) .real
+
+# -- the virtual environment ----------------------------------------------------------------------
+
+$(RUN): requirements/run.txt pyproject.toml tools/venv.sh
+	@sh tools/venv.sh "$(PYTHON)" $(VENV)
+	$(PIP) install --quiet --require-hashes -r requirements/run.txt
+	$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(DEV): requirements/dev.txt $(RUN)
+	$(PIP) install --quiet --require-hashes -r requirements/dev.txt
+	@touch $@

@@ -1,0 +1,7 @@
+"""`python -m acphost` is the `acphost` command."""
+
+import sys
+
+from acphost.cli.main import main
+
+sys.exit(main())

@@ -1,0 +1,65 @@
+"""`acphost ls`: the sessions."""
+
+import sys
+from pathlib import Path
+
+import anyio
+import msgspec
+
+from acphost.cli.daemon import all_sessions, reach, workspace_of
+from acphost.cli.exits import Exit
+from acphost.cli.parser import Options
+from acphost.cli.screen import age, err, one_line, out, short, table
+from acphost.wire.host import Session
+
+
+def run(options: Options) -> int:
+    """Run the command."""
+    sessions = anyio.run(_sessions, options)
+    if options.json:
+        print_json({"items": sessions})
+    elif sessions:
+        _print(sessions)
+    else:
+        err().line("no sessions yet; `acphost send` begins one")
+    return Exit.OK
+
+
+async def _sessions(options: Options) -> list[Session]:
+    workspace = workspace_of(Path.cwd()) if options.here else None
+    async with reach(options) as client:
+        return await all_sessions(client, workspace_id=workspace, agent_id=options.agent)
+
+
+def _print(sessions: list[Session]) -> None:
+    pen = out()
+    rows = [
+        (
+            short(each.session_id),
+            each.agent_id,
+            each.status,
+            str(each.queued_count or ""),
+            age(each.updated_at),
+            _folder(each.cwd),
+            one_line(each.title or "", 40),
+        )
+        for each in sessions
+    ]
+    head, *lines = table(("ID", "AGENT", "STATUS", "QUEUED", "CHANGED", "FOLDER", "TITLE"), rows)
+    pen.line(head, "bold")
+    for line in lines:
+        pen.line(line.rstrip())
+
+
+def _folder(cwd: str) -> str:
+    """A path as people write it."""
+    home = str(Path.home())
+    return "~" + cwd[len(home) :] if cwd == home or cwd.startswith(home + "/") else cwd
+
+
+def print_json(value: object) -> None:
+    """One JSON object on stdout: indented for a person, on one line for a program."""
+    encoded = msgspec.json.encode(value)
+    if sys.stdout.isatty():
+        encoded = msgspec.json.format(encoded, indent=2)
+    sys.stdout.write(encoded.decode() + "\n")

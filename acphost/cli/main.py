@@ -1,0 +1,71 @@
+"""The `acphost` program: one command, one exit code, and never a traceback to a person."""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+from acphost.cli.exits import CommandError, Exit, exit_code
+from acphost.errors import AcpHostError
+
+#: The program of the bundled agent reads its own arguments: a plugin's CI starts it often.
+FAKE_AGENT = "fake-agent"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command that `argv` names; what it prints is for people unless `--json` is given."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _run(words)
+        # Here, where it can still be told apart, rather than when the interpreter ends.
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone, as in `acphost ls | head -1`; Python would complain at exit again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.BROKEN_PIPE
+    except Exception as exc:
+        return _report(exc)
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
+    if words[:1] == [FAKE_AGENT]:
+        from acphost.demo.agent import main as fake_agent
+
+        return fake_agent(words[1:])
+    from acphost.cli.parser import parse
+
+    options = parse(words)
+    # A command is a module of its own, so that none pays for the imports of another.
+    module = import_module(f"acphost.cli.{options.module}")
+    code: int = module.run(options)
+    return code
+
+
+def _report(exc: BaseException) -> int:
+    """Say what went wrong in one line; the traceback only for those who ask for it."""
+    if os.environ.get("ACPHOST_DEBUG"):
+        import traceback
+
+        traceback.print_exception(exc)
+    cause = _single(exc)
+    if isinstance(cause, KeyboardInterrupt):
+        return Exit.INTERRUPTED
+    message = str(cause)
+    if not isinstance(cause, AcpHostError | CommandError | OSError):
+        message = f"internal error: {type(cause).__name__}: {cause} (ACPHOST_DEBUG=1 shows where)"
+    print(f"acphost: error: {message}", file=sys.stderr)
+    return exit_code(cause)
+
+
+def _single(exc: BaseException) -> BaseException:
+    """What a task group was left with, where it is one thing."""
+    while isinstance(exc, BaseExceptionGroup) and len(exc.exceptions) == 1:
+        exc = exc.exceptions[0]
+    return exc
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""The command line: commands, their options, and what `--help` says."""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+
+from acphost.cli.exits import Exit
+
+DESCRIPTION = """\
+acphost hosts your ACP agents: conversations that survive the editor, the agent and the daemon.
+
+Start the daemon with `acphost serve`, talk with `acphost send`. `acphost demo` shows in a few
+seconds what it does, with nothing installed and nothing left behind."""
+
+EXITS = """\
+exit codes: 0 done; 1 failed; 2 wrong usage; 3 a daemon runs already; 69 no daemon; 75 try again;
+77 not permitted; 78 configuration; 130 interrupted"""
+
+Options = argparse.Namespace
+Command = Callable[..., argparse.ArgumentParser]
+
+
+def parse(words: Sequence[str]) -> Options:
+    """Read the command line; ends the program with 2 and the usage where it is wrong."""
+    parser = _parser()
+    options = parser.parse_args(
+        words, Options(module=None, socket=None, state_dir=None, config=None)
+    )
+    if options.module is None:
+        parser.print_help(sys.stderr)
+        sys.exit(Exit.USAGE)
+    return options
+
+
+def _parser() -> argparse.ArgumentParser:
+    shared = _shared_options()
+    parser = argparse.ArgumentParser(
+        prog="acphost",
+        description=DESCRIPTION,
+        epilog=EXITS,
+        parents=[shared],
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    version = "show the version and leave"
+    parser.add_argument(
+        "--version", dest="module", action="store_const", const="version", help=version
+    )
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+
+    def command(name: str, summary: str, *, module: str | None = None) -> argparse.ArgumentParser:
+        added = commands.add_parser(name, help=summary, description=summary, parents=[shared])
+        added.set_defaults(module=module or name)
+        return added
+
+    _daemon_commands(command)
+    _conversation_commands(command)
+    _reading_commands(command)
+    return parser
+
+
+def _shared_options() -> argparse.ArgumentParser:
+    """What stands before the command as well as behind it; absent, it leaves no trace."""
+    shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    group = shared.add_argument_group("where things are")
+    group.add_argument("--socket", metavar="PATH", help="the daemon's socket [ACPHOST_SOCKET]")
+    group.add_argument(
+        "--state-dir", metavar="DIR", help="the daemon's state folder [ACPHOST_STATE_DIR]"
+    )
+    group.add_argument(
+        "--config", metavar="PATH", help="configuration file or folder [ACPHOST_CONFIG]"
+    )
+    return shared
+
+
+def _daemon_commands(command: Command) -> None:
+    command("serve", "run the daemon in the foreground")
+    command("demo", "show what acphost does, with a throwaway daemon and the bundled agent")
+    stop = command("stop", "end the daemon and wait until it is gone")
+    stop.add_argument("--force", action="store_true", help="do not let running turns finish")
+    command("version", "show the version")
+    fake = command("fake-agent", "run the bundled scriptable ACP agent on stdin and stdout")
+    fake.add_argument("arguments", metavar="SCRIPT …", nargs=argparse.REMAINDER)
+
+
+def _conversation_commands(command: Command) -> None:
+    send = command("send", "send a message and stream the answer")
+    send.add_argument("text", metavar="TEXT", nargs="*", help="the message; - reads it from stdin")
+    send.add_argument("--agent", metavar="ID", help="the agent of a new session")
+    target = send.add_mutually_exclusive_group()
+    target.add_argument("--session", metavar="ID", help="go on with this session")
+    target.add_argument(
+        "--continue",
+        dest="latest",
+        action="store_true",
+        help="go on with the latest session of this folder",
+    )
+    send.add_argument("--cwd", metavar="DIR", help="the folder of a new session; default: this one")
+    send.add_argument(
+        "--json", action="store_true", help="print the events as they are, one a line"
+    )
+
+    attach = command("attach", "follow a session: what was said, then what is being said")
+    attach.add_argument("session", metavar="SESSION", help="an id, or enough of its begin or end")
+    attach.add_argument(
+        "--after", metavar="SEQ", help='begin behind this seq; "now" for no history'
+    )
+    attach.add_argument(
+        "--json", action="store_true", help="print the events as they are, one a line"
+    )
+
+    cancel = command("cancel", "stop a run, or what a session runs now")
+    cancel.add_argument("target", metavar="RUN|SESSION")
+    cancel.add_argument("--hold", action="store_true", help="let nothing start after it")
+    cancel.add_argument("--no-wait", action="store_true", help="do not wait for its end")
+    cancel.add_argument("--json", action="store_true", help="print the run")
+
+    permit = command("permit", "list what agents ask for, or answer it")
+    permit.add_argument("permission", metavar="PERMISSION", nargs="?")
+    permit.add_argument(
+        "option", metavar="OPTION", nargs="?", help="an offered option, or simply allow or reject"
+    )
+    permit.add_argument("--json", action="store_true", help="print the decisions")
+
+
+def _reading_commands(command: Command) -> None:
+    ls = command("ls", "list the sessions")
+    ls.add_argument("--here", action="store_true", help="those of this folder only")
+    ls.add_argument("--agent", metavar="ID", help="those of this agent only")
+    ls.add_argument("--json", action="store_true", help="print the sessions as they are")
+
+    status = command("status", "show the daemon, or one session, and why it is busy")
+    status.add_argument("session", metavar="SESSION", nargs="?")
+    status.add_argument("--json", action="store_true", help="print the status as it is")
+
+    agents = command("agents", "list the configured agents and whether they can be started")
+    agents.add_argument("--json", action="store_true", help="print the descriptors as they are")
+
+    queue = command("queue", "show, hold or release what waits in a session")
+    queue.add_argument("session", metavar="SESSION")
+    queue.add_argument(
+        "action",
+        nargs="?",
+        choices=["list", "hold", "release"],
+        default="list",
+        help="default: list",
+    )
+    queue.add_argument("--json", action="store_true", help="print the items as they are")

@@ -1,0 +1,83 @@
+"""`acphost permit`: what agents ask for, and the answer."""
+
+import sys
+
+import anyio
+import msgspec
+
+from acphost.cli.ask import Option, choose, options_of
+from acphost.cli.daemon import pick, reach
+from acphost.cli.exits import CommandError, Exit
+from acphost.cli.ls import print_json
+from acphost.cli.parser import Options
+from acphost.cli.render import question_of
+from acphost.cli.screen import Pen, age, err, one_line, out, short
+from acphost.wire.host import Decision
+
+
+def run(options: Options) -> int:
+    """Run the command."""
+    return anyio.run(_permit, options)
+
+
+async def _permit(options: Options) -> int:
+    async with reach(options) as client:
+        pending = {each.permission_id: each for each in (await client.list_decisions()).items}
+        if options.permission is None:
+            _list(list(pending.values()), as_json=options.json)
+            return Exit.OK
+        decision = pending[pick(options.permission, pending, "open question")]
+        option = _chosen(decision, options.option)
+        resolved = await client.respond(decision.permission_id, option.option_id)
+        if options.json:
+            print_json(resolved)
+        else:
+            out().line(f"answered: {option.name}")
+        return Exit.OK
+
+
+def _list(pending: list[Decision], *, as_json: bool) -> None:
+    if as_json:
+        print_json({"items": pending})
+    elif not pending:
+        err().line("nobody asks for anything")
+    else:
+        for decision in pending:
+            _show(out(), decision)
+
+
+def _show(pen: Pen, decision: Decision) -> None:
+    head = (
+        f"{short(decision.permission_id)}  {one_line(_question(decision), 100)}"
+        f"  (session {short(decision.session_id)}, {age(decision.created_at)})"
+    )
+    pen.line(head, "bold")
+    for option in _options(decision):
+        pen.line(f"    {pen.safe(option.option_id):<16} {pen.safe(option.name)}")
+
+
+def _chosen(decision: Decision, word: str | None) -> Option:
+    options = _options(decision)
+    if word is None:
+        if not sys.stdin.isatty():
+            raise CommandError(
+                f"say which: {', '.join(option.option_id for option in options)}", Exit.USAGE
+            )
+        pen = err()
+        _show(pen, decision)
+        pen.write("  choose: ")
+        word = sys.stdin.readline()
+    option = choose(word, options)
+    if option is None:
+        offered = ", ".join(option.option_id for option in options)
+        raise CommandError(f"{word.strip()!r} was not offered; there are: {offered}", Exit.USAGE)
+    return option
+
+
+def _options(decision: Decision) -> list[Option]:
+    return options_of(msgspec.json.decode(decision.options))
+
+
+def _question(decision: Decision) -> str:
+    request = {} if decision.request is None else msgspec.json.decode(decision.request)
+    return question_of({**request, "kind": decision.kind} if isinstance(request, dict) else {})

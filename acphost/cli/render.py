@@ -1,0 +1,200 @@
+"""Events as a person reads them: the answer on one stream, all that goes with it on the other.
+
+With both streams on a terminal it is one conversation; with the answer in a file or a pipe it holds
+the agent's words and nothing else.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from acphost.cli.screen import Pen, one_line, short
+from acphost.cli.tools import ToolLines
+from acphost.wire.event import Event, Kind
+
+_MARKS = {"completed": "✓", "in_progress": "▸"}
+_MEMORY = {
+    "resumed": "the agent took the session up again",
+    "loaded": "the agent loaded the session",
+    "replay_seen": "the agent loaded the session",
+    "cold_resumed": "the agent starts anew, with the history of this session as a text",
+    "load_failed_new": "the agent could not load the session and remembers nothing of it",
+}
+
+Payload = dict[str, Any]
+
+
+def payload_of(event: Event) -> Payload:
+    """The payload as a dict; empty for anything else, agents send what they like."""
+    value = msgspec.json.decode(event.payload)
+    return value if isinstance(value, dict) else {}
+
+
+class Renderer:
+    """Shows one session's events in their order."""
+
+    def __init__(self, answer: Pen, aside: Pen, *, shows_user: bool = True) -> None:
+        self._answer = answer
+        self._aside = aside
+        self._shows_user = shows_user
+        self._tools = ToolLines(aside)
+        self._plan: list[tuple[str, str]] = []
+        self._mood: str | None = None  # what the line that is being written consists of
+        self._shows: dict[str, Callable[[Payload], None]] = {
+            Kind.MESSAGE_USER: self._user,
+            Kind.MESSAGE_DELTA: self._message,
+            Kind.THOUGHT_DELTA: self._thought,
+            Kind.PLAN_UPDATED: self._show_plan,
+            Kind.PERMISSION_RESOLVED: self._resolved,
+            Kind.PERMISSION_EXPIRED: self._expired,
+            Kind.RUN_QUEUED: self._queued,
+            Kind.RUN_STARTED: self._started,
+            Kind.RUN_CANCEL_REQUESTED: lambda _: self._note("asked to stop"),
+            Kind.RUN_COMPLETED: self._completed,
+            Kind.RUN_FAILED: lambda p: self._ended("failed", p, "red"),
+            Kind.RUN_CANCELLED: lambda p: self._ended("cancelled", p, "yellow"),
+            Kind.RUN_INTERRUPTED: lambda p: self._ended("interrupted, outcome unknown", p, "red"),
+            Kind.BINDING_RESUMED: self._bound,
+            Kind.BINDING_LOADED: self._bound,
+            Kind.BINDING_COLD_RESUMED: self._bound,
+            Kind.BINDING_STARTED: self._bound,
+            Kind.BINDING_LOST: lambda p: self._note(f"lost the agent: {p.get('reason')}", "yellow"),
+            Kind.QUEUE_HELD: lambda p: self._note(
+                f"the queue is held: {p.get('reason')}", "yellow"
+            ),
+            Kind.QUEUE_RELEASED: lambda _: self._note("the queue goes on"),
+            Kind.CHANGED_FILES: self._changed,
+            Kind.ERROR: lambda p: self._note(f"error: {p.get('message')}", "red"),
+        }
+
+    def show(self, event: Event) -> None:
+        """Show one event; kinds that say nothing to a person are passed over."""
+        if event.kind.startswith("tool."):
+            self._break()
+            self._tools.show(event.kind, payload_of(event))
+        elif (show := self._shows.get(event.kind)) is not None:
+            show(payload_of(event))
+
+    def finish(self) -> None:
+        """End the line that was begun."""
+        self._break()
+
+    # -- the conversation -------------------------------------------------------------------------
+
+    def _user(self, payload: Payload) -> None:
+        if self._shows_user:
+            self._break()
+            text = "".join(_text(block) for block in payload.get("content") or [])
+            for line in self._aside.safe(text).splitlines() or [""]:
+                self._aside.line(f"> {line}", "bold")
+
+    def _message(self, payload: Payload) -> None:
+        self._turn_to("message")
+        self._answer.write(self._answer.safe(_text(payload.get("content"))))
+
+    def _thought(self, payload: Payload) -> None:
+        self._turn_to("thought")
+        text = self._aside.safe(_text(payload.get("content")))
+        if self._aside.at_start and not self._aside.is_terminal:
+            self._aside.write("thought: ")
+        self._aside.write(text, "dim")
+
+    def _show_plan(self, payload: Payload) -> None:
+        entries = [
+            (str(entry.get("content", "")), str(entry.get("status", "pending")))
+            for entry in payload.get("entries") or []
+            if isinstance(entry, dict)
+        ]
+        # The whole plan once, then only what moved: agents send all of it with every step.
+        news = [entry for entry in entries if entry not in self._plan]
+        self._plan = entries
+        for content, status in news:
+            self._note(f"{_MARKS.get(status, '·')} {content}", "cyan")
+
+    # -- decisions --------------------------------------------------------------------------------
+
+    def _resolved(self, payload: Payload) -> None:
+        by = payload.get("by")
+        who = f" by {by.get('clientName')}" if isinstance(by, dict) else ""
+        self._note(f"answered{who}: {payload.get('optionId') or payload.get('outcome')}", "green")
+
+    def _expired(self, payload: Payload) -> None:
+        self._note(f"the question was withdrawn: {payload.get('reason')}", "yellow")
+
+    # -- the run ----------------------------------------------------------------------------------
+
+    def _queued(self, payload: Payload) -> None:
+        position = payload.get("position")
+        if isinstance(position, int) and position > 0:
+            self._note(f"queued behind {position}")
+
+    def _started(self, _: Payload) -> None:
+        self._plan = []
+        self._break()
+
+    def _completed(self, payload: Payload) -> None:
+        self._break()
+        reason = payload.get("stopReason")
+        if reason not in (None, "end_turn"):
+            self._note(f"the agent stopped: {reason}", "yellow")
+        elif payload.get("empty"):
+            self._note("the agent ended the turn without a word", "yellow")
+
+    def _ended(self, word: str, payload: Payload, colour: str) -> None:
+        said = [str(payload[key]) for key in ("error", "errorCode") if payload.get(key)]
+        self._note(f"{word}: {' · '.join(said)}" if said else word, colour)
+
+    def _bound(self, payload: Payload) -> None:
+        told = _MEMORY.get(str(payload.get("mode")))
+        if told is not None:
+            reason = payload.get("reason")
+            self._note(f"{told} ({reason})" if reason else told)
+
+    def _changed(self, payload: Payload) -> None:
+        files = [str(file.get("path")) for file in payload.get("changedFiles") or []]
+        if files:
+            self._note(f"changed: {', '.join(files)}")
+
+    # -- lines ------------------------------------------------------------------------------------
+
+    def _turn_to(self, mood: str) -> None:
+        if self._mood != mood:
+            self._break()
+            self._mood = mood
+        self._tools.pass_by()
+
+    def _break(self) -> None:
+        """What follows is something else: it starts on a line of its own on either stream."""
+        self._answer.fresh()
+        self._aside.fresh()
+        self._mood = None
+
+    def _note(self, text: str, colour: str = "dim") -> None:
+        self._break()
+        self._tools.pass_by()
+        self._aside.line(f"  {one_line(text, self._aside.columns - 2)}", colour)
+
+
+def question_of(payload: Payload) -> str:
+    """What an agent asks, in one line."""
+    call = payload.get("toolCall")
+    title = call.get("title") if isinstance(call, dict) else None
+    return str(title or payload.get("kind") or "a permission")
+
+
+def how_to_answer(payload: Payload) -> str:
+    """The command that answers a question from another terminal."""
+    options = [str(option.get("optionId")) for option in payload.get("options") or []]
+    command = f"acphost permit {short(str(payload.get('permissionId')))}"
+    return f"{command} {'|'.join(options)}"
+
+
+def _text(block: object) -> str:
+    """The words of a content block, or what it is instead."""
+    if not isinstance(block, dict):
+        return ""
+    if block.get("type", "text") == "text":
+        return str(block.get("text") or "")
+    name = block.get("name") or block.get("uri") or block.get("mimeType") or ""
+    return f"[{block.get('type')} {name}]".replace(" ]", "]")

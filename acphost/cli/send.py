@@ -1,0 +1,136 @@
+"""`acphost send`: one message, its answer as it comes, and an exit code that tells how it ended."""
+
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import anyio
+
+from acphost.cli.ask import Asker, has_terminal
+from acphost.cli.daemon import all_sessions, find_session, reach, workspace_of
+from acphost.cli.exits import CommandError, Exit
+from acphost.cli.follow import JsonLines, Viewer, follow, on_interrupt, state_teller
+from acphost.cli.parser import Options
+from acphost.cli.render import Renderer
+from acphost.cli.screen import Pen, err, out, short
+from acphost.client.client import Client
+from acphost.client.connect import PATIENCE
+from acphost.wire.event import TERMINAL_KINDS, Event, Kind
+from acphost.wire.host import AgentDescriptor, Run
+
+
+def run(options: Options) -> int:
+    """Run the command."""
+    text = _text(options.text)
+    folder = Path(options.cwd or ".").expanduser().resolve()
+    return anyio.run(_send, options, text, folder)
+
+
+def _text(words: list[str]) -> str:
+    """The message: the words, or what stdin holds for `-` or for nothing in a pipe."""
+    if words == ["-"] or (not words and not sys.stdin.isatty()):
+        text = sys.stdin.read()
+    else:
+        text = " ".join(words)
+    if not text.strip():
+        raise CommandError("nothing to send: give a TEXT, or - to read it from stdin", Exit.USAGE)
+    return text
+
+
+async def _send(options: Options, text: str, folder: Path) -> int:
+    aside = err()
+    can_ask = has_terminal(aside) and not options.json
+    async with reach(
+        options, patience=PATIENCE, can_ask=can_ask, on_state=state_teller(aside)
+    ) as client:
+        run = await _create(client, options, text, folder)
+        aside.line(
+            f"{run.agent_id} · session {run.session_id} · go on with:"
+            f" acphost send --session {short(run.session_id)} …",
+            "dim",
+        )
+        return await _watch(client, run, aside, as_json=options.json)
+
+
+# -- where the message goes -----------------------------------------------------------------------
+
+
+async def _create(client: Client, options: Options, text: str, folder: Path) -> Run:
+    if options.session is not None:
+        session = await find_session(client, options.session)
+    elif options.latest:
+        known = await all_sessions(
+            client, workspace_id=workspace_of(folder), agent_id=options.agent
+        )
+        if not known:
+            raise CommandError(f"no session in {folder} to go on with; leave out --continue")
+        session = max(known, key=lambda each: each.updated_at)
+    else:
+        agent_id = options.agent or _default_agent((await client.agents()).agents)
+        return await client.create_run(text, agent_id=agent_id, cwd=str(folder))
+    return await client.create_run(text, session_id=session.session_id, agent_id=options.agent)
+
+
+def _default_agent(agents: list[AgentDescriptor]) -> str:
+    """The only agent, or the first that can be started; the bundled one only if there is no other.
+
+    Shipped agents are configured whether installed or not, so being there is not enough.
+    """
+    if len(agents) == 1:
+        return agents[0].agent_id
+    ready = [each for each in agents if each.health.installed and not each.health.problems]
+    if not ready:
+        raise CommandError("no agent can be started; `acphost agents` tells why")
+    return min(ready, key=lambda each: each.agent_id == "demo").agent_id
+
+
+# -- watching it ----------------------------------------------------------------------------------
+
+
+class _Ending:
+    """What Ctrl-C did so far."""
+
+    def __init__(self, client: Client, run: Run, aside: Pen, leave: Callable[[], None]) -> None:
+        self._client = client
+        self._run = run
+        self._aside = aside
+        self._leave = leave
+        self.was_cancelled_here = False
+        self.has_left = False
+
+    async def cancel(self) -> None:
+        """The first Ctrl-C: stop the run, and see how it ends."""
+        self.was_cancelled_here = True
+        self._aside.line("stopping the run … (Ctrl-C again leaves it alone)", "yellow")
+        await self._client.cancel(self._run.host_run_id)
+
+    async def leave(self) -> None:
+        """The second: go, whatever the agent does."""
+        self.has_left = True
+        self._aside.line("left; `acphost status` tells how it goes on", "yellow")
+        self._leave()
+
+
+async def _watch(client: Client, run: Run, aside: Pen, *, as_json: bool) -> int:
+    asker = Asker(client, aside)
+    renderer = Renderer(out(), aside, shows_user=False)
+    last: Event | None = None
+    async with anyio.create_task_group() as tasks:
+        ending = _Ending(client, run, aside, tasks.cancel_scope.cancel)
+        tasks.start_soon(partial(on_interrupt, ending.cancel, ending.leave))
+        tasks.start_soon(asker.run)
+        async with client.subscribe(run_id=run.host_run_id) as events:
+            view = JsonLines() if as_json else Viewer(renderer, asker)
+            last = await follow(events, view, is_last=_is_last)
+        tasks.cancel_scope.cancel()
+    renderer.finish()
+    if ending.has_left or last is None:
+        return Exit.INTERRUPTED
+    if last.kind == Kind.RUN_CANCELLED and ending.was_cancelled_here:
+        return Exit.INTERRUPTED
+    return Exit.OK if last.kind == Kind.RUN_COMPLETED else Exit.FAILURE
+
+
+def _is_last(event: Event) -> bool:
+    return event.kind in TERMINAL_KINDS

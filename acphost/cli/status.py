@@ -1,0 +1,128 @@
+"""`acphost status`: the daemon at a glance, or one session in full."""
+
+import anyio
+
+from acphost.cli.daemon import all_sessions, find_session, reach, socket_of
+from acphost.cli.exits import Exit
+from acphost.cli.ls import print_json
+from acphost.cli.parser import Options
+from acphost.cli.screen import Pen, out, short, table
+from acphost.client.client import Client
+from acphost.wire.host import RuntimeStatus, Session, SessionStatus
+
+_SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
+
+
+def run(options: Options) -> int:
+    """Run the command."""
+    return anyio.run(_status, options)
+
+
+async def _status(options: Options) -> int:
+    async with reach(options) as client:
+        if options.session is not None:
+            session = await find_session(client, options.session)
+            status = await client.status(session.session_id)
+            if options.json:
+                print_json(status)
+            else:
+                _print_session(out(), session, status)
+        elif options.json:
+            print_json(await _everything(client))
+        else:
+            await _print_daemon(client, options)
+    return Exit.OK
+
+
+async def _everything(client: Client) -> dict[str, object]:
+    return {
+        "host": client.info,
+        "ping": await client.ping(),
+        "stats": await client.stats(),
+        "items": await client.statuses(),
+    }
+
+
+async def _print_daemon(client: Client, options: Options) -> None:
+    pen, info = out(), client.info
+    sessions = await all_sessions(client)
+    agents = (await client.agents()).agents
+    waiting = (await client.list_decisions()).items
+    ready = [each.agent_id for each in agents if each.health.installed and not each.health.problems]
+    busy = [each for each in sessions if each.status != SessionStatus.IDLE]
+    _pairs(
+        pen,
+        ("daemon", f"{info.host_info.name} {info.host_info.version}, pid {info.host_info.pid}"),
+        ("up", duration((await client.ping()).uptime_ms)),
+        ("socket", str(socket_of(options))),
+        ("store", info.store_id),
+        ("agents", f"{', '.join(ready) or 'none'} ready; {len(agents)} configured"),
+        ("sessions", f"{len(sessions)}, {len(busy)} of them not idle"),
+        ("questions", f"{len(waiting)} open; `acphost permit` lists them" if waiting else "none"),
+    )
+    if busy:
+        pen.line()
+        for line in table(
+            ("ID", "AGENT", "STATUS", "QUEUED", "WHY"),
+            [
+                (
+                    short(each.session_id),
+                    each.agent_id,
+                    each.status,
+                    str(each.queued_count or ""),
+                    each.status_reason or "",
+                )
+                for each in busy
+            ],
+        ):
+            pen.line(line.rstrip())
+
+
+def _print_session(pen: Pen, session: Session, status: RuntimeStatus) -> None:
+    binding = status.acp.live_binding if status.acp is not None else None
+    run, usage = status.active_run, status.usage.context
+    model = status.model.resolved_model or "model unknown"
+    _pairs(
+        pen,
+        ("session", session.session_id),
+        ("title", session.title),
+        ("agent", f"{session.agent_id} ({status.runtime}), {model}"),
+        ("folder", session.cwd),
+        ("status", _because(status.status, status.status_reason)),
+        ("run", f"{run.run_id} {run.status}" if run is not None else "none"),
+        ("queue", _because(f"{status.queue.queued} waiting", status.queue.held, "held: ")),
+        ("memory", _because(f"{status.continuity.code} ({status.mode})", status.continuity.reason)),
+        ("process", f"pid {binding.pid}, {binding.status}" if binding is not None else "none"),
+        ("can load", _yes_no(status.acp.supports_session_load) if status.acp is not None else None),
+        ("last sign", status.last_sign_of_life_at),
+        ("context", f"{usage.used} of {usage.size} tokens" if usage.used is not None else None),
+        ("events", str(int(session.last_seq))),
+    )
+    for line in status.logs:
+        pen.line(f"  {pen.safe(line)}", "dim")
+
+
+def _pairs(pen: Pen, *pairs: tuple[str, str | None]) -> None:
+    for name, value in pairs:
+        if value is not None:
+            pen.line(f"{pen.paint(f'{name:<10}', 'bold')} {pen.safe(value)}")
+
+
+def _because(what: str, reason: str | None, word: str = "") -> str:
+    return what if not reason else f"{what}: {word}{reason}"
+
+
+def _yes_no(value: bool | None) -> str:
+    return "unknown" if value is None else "yes" if value else "no"
+
+
+def duration(milliseconds: int) -> str:
+    """A length of time in its two largest units."""
+    for size, name, inner, inner_name in (
+        (_DAY, "d", _HOUR, "h"),
+        (_HOUR, "h", _MINUTE, "m"),
+        (_MINUTE, "m", _SECOND, "s"),
+    ):
+        if milliseconds >= size:
+            return f"{milliseconds // size}{name} {milliseconds % size // inner}{inner_name}"
+    return f"{milliseconds // _SECOND}s"

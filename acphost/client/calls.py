@@ -1,0 +1,213 @@
+"""The methods of the socket as typed calls."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Generic, NamedTuple, TypeVar
+
+import msgspec
+
+from acphost.client.params import Params
+from acphost.ids import mint
+from acphost.wire import host, params
+from acphost.wire.base import Position, parse_position
+from acphost.wire.event import Event
+
+T = TypeVar("T")
+
+
+class Listing(NamedTuple, Generic[T]):
+    """One page of a list; `next_cursor` asks for the next one."""
+
+    items: list[T]
+    next_cursor: str | None
+
+
+class RunEvents(NamedTuple):
+    """A stretch of a run's events, and where the session stands."""
+
+    events: list[Event]
+    head_seq: int
+    has_more: bool
+
+
+class Calls(ABC):
+    """One method here is one method there; errors of the daemon are raised by their word.
+
+    Calls that do no harm twice are sent again when the connection was lost before the answer.
+    """
+
+    @abstractmethod
+    async def request(
+        self, method: str, params: Params, result: type[T], *, repeat: bool = False
+    ) -> T:
+        """Call a method and decode its result."""
+
+    async def _page(self, method: str, given: Params, item: type[T]) -> Listing[T]:
+        page = await self.request(method, given, host.Page, repeat=True)
+        return Listing(_decoded(page.items, item), page.next_cursor)
+
+    # -- host and agents --------------------------------------------------------------------------
+
+    async def ping(self) -> host.Pong:
+        """Whether the daemon answers, and since when it runs."""
+        return await self.request("host/ping", None, host.Pong, repeat=True)
+
+    async def stats(self) -> dict[str, object]:
+        """Counters of the daemon."""
+        return await self.request("host/stats", None, dict[str, object], repeat=True)
+
+    async def shutdown(self, *, force: bool = False) -> None:
+        """Have the daemon drain and end; with `force` cut running turns short."""
+        given = params.ShutdownParams(force=force)
+        await self.request("host/shutdown", given, host.Done)
+
+    async def agents(self, profile: str | None = None) -> host.AgentList:
+        """What is configured, and whether it can be started."""
+        given = params.AgentListParams(profile=profile)
+        return await self.request("agent/list", given, host.AgentList, repeat=True)
+
+    # -- sessions ---------------------------------------------------------------------------------
+
+    async def create_session(
+        self,
+        agent_id: str,
+        cwd: str,
+        *,
+        title: str | None = None,
+        profile: str | None = None,
+        mcp_servers: Sequence[object] = (),
+        start: bool = False,
+    ) -> host.Session:
+        """Record a session; its agent starts at first need, or at once with `start`."""
+        given = params.SessionCreateParams(
+            agent_id=agent_id,
+            cwd=cwd,
+            title=title,
+            profile=profile,
+            mcp_servers=_raws(mcp_servers),
+            start=start,
+        )
+        return await self.request("session/create", given, host.Session)
+
+    async def session(self, session_id: str) -> host.Session:
+        """One session."""
+        given = params.SessionParams(session_id=session_id)
+        return await self.request("session/get", given, host.Session, repeat=True)
+
+    async def list_sessions(
+        self, filters: params.SessionListParams | None = None
+    ) -> Listing[host.Session]:
+        """A page of sessions, those with an active run first."""
+        return await self._page("session/list", filters, host.Session)
+
+    async def active_run(self, session_id: str) -> host.ActiveRun:
+        """What a client that comes back asks first."""
+        given = params.ActiveRunParams(session_id=session_id)
+        return await self.request("session/activeRun", given, host.ActiveRun, repeat=True)
+
+    # -- runs -------------------------------------------------------------------------------------
+
+    async def create_run(
+        self,
+        prompt: str | Sequence[object],
+        *,
+        session_id: str | None = None,
+        agent_id: str | None = None,
+        cwd: str | None = None,
+        request_id: str | None = None,
+        hold_after: bool = False,
+    ) -> host.Run:
+        """Send a prompt, a text or ACP content blocks; a busy agent queues it.
+
+        Without `session_id` a session is made for `agent_id` in `cwd`. `request_id` makes a repeat
+        harmless, also that of another process; one is minted where none is given.
+        """
+        given = params.RunCreateParams(
+            request_id=request_id or mint("client_req"),
+            session_id=session_id,
+            agent_id=agent_id,
+            cwd=cwd,
+            text=prompt if isinstance(prompt, str) else None,
+            prompt=None if isinstance(prompt, str) else _raws(prompt),
+            hold_after=hold_after,
+        )
+        return await self.request("run/create", given, host.Run, repeat=True)
+
+    async def run(self, run_id: str) -> host.Run:
+        """One run."""
+        given = params.RunGetParams(host_run_id=run_id)
+        return await self.request("run/get", given, host.Run, repeat=True)
+
+    async def list_runs(self, filters: params.RunListParams | None = None) -> Listing[host.Run]:
+        """A page of runs, newest first."""
+        return await self._page("run/list", filters, host.Run)
+
+    async def run_events(
+        self, run_id: str, *, after_seq: Position = 0, limit: int = 500
+    ) -> RunEvents:
+        """Events of a run behind `after_seq`, oldest first."""
+        given = params.RunEventsParams(host_run_id=run_id, after_seq=after_seq, limit=limit)
+        page = await self.request("run/events", given, host.EventsPage, repeat=True)
+        return RunEvents(_decoded(page.events, Event), parse_position(page.head_seq), page.has_more)
+
+    async def wait(self, run_id: str, *, timeout_ms: int | None = None) -> host.Run:
+        """The run once it is over, or as it is after `timeout_ms`."""
+        given = params.RunWaitParams(host_run_id=run_id, timeout_ms=timeout_ms)
+        return await self.request("run/wait", given, host.Run, repeat=True)
+
+    async def cancel(self, run_id: str, *, hold_queue: bool = False) -> host.Run:
+        """Ask for the end of a run; `wait` tells when it came."""
+        given = params.RunCancelParams(host_run_id=run_id, hold_queue=hold_queue)
+        return await self.request("run/cancel", given, host.Run, repeat=True)
+
+    async def dismiss(self, run_id: str) -> host.Run:
+        """Take note of an interrupted run; it is not offered for recovery any more."""
+        given = params.RunParams(host_run_id=run_id)
+        return await self.request("run/dismiss", given, host.Run, repeat=True)
+
+    # -- queue ------------------------------------------------------------------------------------
+
+    async def queue_list(self, session_id: str) -> Listing[host.QueuedRun]:
+        """What waits in a session."""
+        given = params.QueueListParams(session_id=session_id)
+        return await self._page("queue/list", given, host.QueuedRun)
+
+    async def queue_hold(self, session_id: str, reason: str | None = None) -> host.Session:
+        """Let nothing start until released."""
+        given = params.QueueHoldParams(session_id=session_id, reason=reason)
+        return await self.request("queue/hold", given, host.Session, repeat=True)
+
+    async def queue_release(self, session_id: str) -> host.Session:
+        """Let the queue go on."""
+        given = params.SessionParams(session_id=session_id)
+        return await self.request("queue/release", given, host.Session, repeat=True)
+
+    # -- decisions and status ---------------------------------------------------------------------
+
+    async def list_decisions(
+        self, filters: params.PermissionListParams | None = None
+    ) -> Listing[host.Decision]:
+        """A page of questions that agents put to people, pending ones if nothing else is said."""
+        return await self._page("permission/list", filters, host.Decision)
+
+    async def respond(self, permission_id: str, option_id: str) -> host.Decision:
+        """Answer a question; raises AlreadyResolvedError if somebody was first."""
+        given = params.PermissionRespondParams(permission_id=permission_id, option_id=option_id)
+        return await self.request("permission/respond", given, host.Decision)
+
+    async def status(self, session_id: str) -> host.RuntimeStatus:
+        """Which agent serves a session, does it remember, why is it still busy."""
+        given = params.RuntimeStatusParams(session_id=session_id)
+        return await self.request("runtime/status", given, host.RuntimeStatus, repeat=True)
+
+    async def statuses(self) -> list[host.RuntimeStatus]:
+        """The same of all sessions."""
+        return (await self._page("runtime/status", None, host.RuntimeStatus)).items
+
+
+def _raws(values: Sequence[object]) -> list[msgspec.Raw]:
+    return [msgspec.Raw(msgspec.json.encode(value)) for value in values]
+
+
+def _decoded(items: Sequence[msgspec.Raw], kind: type[T]) -> list[T]:
+    return [msgspec.json.decode(item, type=kind) for item in items]

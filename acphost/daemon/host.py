@@ -1,0 +1,147 @@
+"""The daemon as clients see it: identity, limits, figures, and the way to stop it."""
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Protocol
+
+import msgspec
+from msgspec import Raw
+
+from acphost.daemon.version import version
+from acphost.ids import SubscriptionId, epoch_ms
+from acphost.journal.store import Store
+from acphost.provider.pool import AgentPool
+from acphost.server.connection import Attendance, ClientConnection, ConnectionLimits
+from acphost.server.subscription import Subscription, View
+from acphost.session.house import House
+from acphost.session.queries import Queries
+from acphost.session.status import StatusBoard
+from acphost.settings.model import Settings
+from acphost.wire.base import optional_timestamp, timestamp
+from acphost.wire.host import AgentList, HostInfo, Limits, Pong
+
+
+class Stop(Protocol):
+    """How the daemon is told to end."""
+
+    def __call__(self, *, force: bool) -> None:
+        """Drain and end; with force at once."""
+
+
+class DaemonHost:
+    """What `server.methods` asks of the daemon."""
+
+    def __init__(
+        self,
+        store: Store,
+        house: House,
+        pool: AgentPool,
+        settings: Settings,
+        attendance: Attendance,
+        *,
+        environ: Mapping[str, str],
+        stop: Stop,
+    ) -> None:
+        self._store = store
+        self._pool = pool
+        self._settings = settings
+        self._attendance = attendance
+        self._environ = environ
+        self._started = epoch_ms()
+        self._end = stop
+        settings_now: Callable[[], Settings] = lambda: self._settings  # noqa: E731  read late
+        self.house = house
+        self.queries = Queries(store, house)
+        self.board = StatusBoard(house, self.queries, pool, settings_now, epoch_ms)
+        self.info = HostInfo(name="acphost", version=version(), pid=os.getpid())
+        self.store_id: str = store.store_id
+        self.limits = Limits(
+            max_line_bytes=settings.limits.client_line_bytes,
+            max_in_flight=settings.limits.max_in_flight,
+        )
+
+    @property
+    def connection_limits(self) -> ConnectionLimits:
+        """What each client is held to."""
+        limits = self._settings.limits
+        return ConnectionLimits(
+            max_line=limits.client_line_bytes,
+            max_in_flight=limits.max_in_flight,
+            handshake_timeout=limits.handshake_timeout,
+        )
+
+    @property
+    def max_connections(self) -> int:
+        """How many clients may be connected at a time."""
+        return self._settings.limits.max_connections
+
+    @property
+    def admins(self) -> list[str]:
+        """Actors with the role admin."""
+        return self._settings.admins
+
+    @property
+    def head(self) -> int:
+        """The last committed offset."""
+        return self._store.writer.head
+
+    def ping(self) -> Pong:
+        """Alive, and since when."""
+        now = epoch_ms()
+        return Pong(now=timestamp(now), uptime_ms=now - self._started)
+
+    def stop(self, *, force: bool) -> None:
+        """Drain and end."""
+        self._end(force=force)
+
+    def agents(self, actor_id: str) -> AgentList:
+        """What is configured, and whether it can be started."""
+        return AgentList(actor_id=actor_id, agents=self.board.agents(self._environ))
+
+    async def stats(self) -> Raw:
+        """Figures for people and monitors; no promise about members but those of `storage`."""
+        writer = self._store.writer
+        health, wal = writer.health, writer.wal
+        figures = {
+            "pid": os.getpid(),
+            "version": version(),
+            "startedAt": timestamp(self._started),
+            "connections": len(self._attendance.connections),
+            "agents": [
+                {
+                    "agentId": process.plan.agent_id,
+                    "pid": process.pid,
+                    "launchId": process.plan.launch_id,
+                    "sessions": len(process.sinks),
+                    "anomalies": process.connection.anomalies,
+                }
+                for process in self._pool.processes
+                if process.pid
+            ],
+            "journal": {
+                "storeId": self._store.store_id,
+                "headOffset": writer.head,
+                "uncommittedBytes": writer.uncommitted_bytes,
+                "walBytes": wal.bytes,
+            },
+            "storage": {
+                "state": health.state,
+                "reason": health.reason,
+                "since": optional_timestamp(health.since),
+            },
+        }
+        return Raw(msgspec.json.encode(figures))
+
+    def subscription(
+        self, subscription_id: SubscriptionId, view: View, after: int, connection: ClientConnection
+    ) -> Subscription:
+        """A cursor over this daemon's journal."""
+        return Subscription(
+            subscription_id,
+            view,
+            after=after,
+            feed=self._store.feed,
+            reader=self._store.reader,
+            outbox=connection.outbox,
+            head=lambda: self._store.writer.head,
+        )

@@ -1,0 +1,188 @@
+"""The composition root: lock, open store, reconcile, bind, admit; and back in reverse order."""
+
+import os
+import resource
+import signal
+import sys
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import anyio
+from anyio.abc import TaskGroup
+
+from acphost.daemon.host import DaemonHost
+from acphost.daemon.version import version
+from acphost.ids import epoch_ms
+from acphost.journal.health import StorageHealth, StorageState
+from acphost.journal.store import Store, open_store
+from acphost.journal.writer import WriterOptions
+from acphost.log import get_logger
+from acphost.provider.pool import AgentPool
+from acphost.server.connection import Attendance
+from acphost.server.listen import serve_clients
+from acphost.session.house import House, HouseOptions
+from acphost.session.ledger import ProcessLedger
+from acphost.session.recovery import reconcile, sweep_processes
+from acphost.session.scribe import note
+from acphost.session.vault import Vault
+from acphost.settings.model import Settings
+from acphost.transport import processes, unix
+from acphost.transport.lock import StateLock
+from acphost.transport.paths import default_socket_path, default_state_dir
+from acphost.wire.event import Kind
+
+log = get_logger()
+
+#: Seconds between switches of threads: a commit that is done should not wait 5 ms for the loop.
+SWITCH_INTERVAL = 0.0005
+#: How long clients may take to receive the last events.
+FAREWELL = 1.0
+
+
+async def serve(settings: Settings, *, environ: Mapping[str, str]) -> None:
+    """Run the daemon until it is told to stop. Raises StartError."""
+    _prepare_process()
+    state_dir = Path(settings.state_dir or default_state_dir(environ))
+    socket_path = Path(settings.socket or default_socket_path(environ))
+    lock = StateLock.acquire(state_dir)
+    try:
+        async with AsyncExitStack() as stack:
+            await Daemon(settings, environ, state_dir, socket_path).run(stack)
+    finally:
+        lock.release()
+
+
+def _prepare_process() -> None:
+    os.umask(0o077)
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    processes.set_subreaper()
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        # launchd starts us with 256; each agent takes several.
+        wanted = hard if hard != resource.RLIM_INFINITY else 65_536
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+class Daemon:
+    """Everything that lives as long as the process."""
+
+    def __init__(
+        self, settings: Settings, environ: Mapping[str, str], state_dir: Path, socket_path: Path
+    ) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._state_dir = state_dir
+        self._socket_path = socket_path
+        self._store: Store | None = None
+        self._stop = anyio.Event()
+        self._hurry = anyio.Event()
+
+    def stop(self, *, force: bool) -> None:
+        """Drain and end; asked twice, or with force, end at once."""
+        if force or self._stop.is_set():
+            self._hurry.set()
+        self._stop.set()
+
+    async def run(self, stack: AsyncExitStack) -> None:
+        """Start, admit clients, and end when told to."""
+        options = WriterOptions(on_health=self._on_health)
+        store = await stack.enter_async_context(
+            open_store(self._state_dir / "journal.db", now=epoch_ms, options=options)
+        )
+        self._store = store
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(store.writer.run)
+            tasks.start_soon(self._heed_signals)
+            swept = await sweep_processes(store, epoch_ms)
+            reconciled = await reconcile(store, epoch_ms)
+            pool, house, attendance = await self._open_house(tasks, store)
+            host = DaemonHost(
+                store, house, pool, self._settings, attendance,
+                environ=self._environ, stop=self.stop,
+            )  # fmt: skip
+            listener = unix.bind(self._socket_path)
+            try:
+                tasks.start_soon(serve_clients, listener, host, attendance)
+                store.writer.append(None, [note(Kind.HOST_STARTED, {
+                    "version": version(), "pid": os.getpid(),
+                    "processesEnded": swept, "sessionsReconciled": reconciled,
+                })], at=epoch_ms())  # fmt: skip
+                log.info("ready", socket=str(self._socket_path), swept=swept, reconciled=reconciled)
+                await self._stop.wait()
+            finally:
+                listener.close()
+            await self._leave(store, house, pool)
+            await _say_farewell(attendance)
+            tasks.cancel_scope.cancel()
+
+    async def _open_house(
+        self, tasks: TaskGroup, store: Store
+    ) -> tuple[AgentPool, House, Attendance]:
+        attendance = Attendance()
+        pool = AgentPool(
+            lambda: self._settings,
+            self._environ,
+            ledger=ProcessLedger(store.writer, epoch_ms),
+            now=epoch_ms,
+            room=store.writer.room,
+            version=version(),
+        )
+        house = House(
+            store,
+            pool,
+            HouseOptions(
+                settings=lambda: self._settings,
+                now=epoch_ms,
+                is_attended=attendance.anybody,
+                vault=Vault(self._state_dir / "secrets"),
+            ),
+        )
+        await tasks.start(pool.run)
+        await tasks.start(house.run)
+        return pool, house, attendance
+
+    async def _leave(self, store: Store, house: House, pool: AgentPool) -> None:
+        """Let turns end within the deadline, then end everything else."""
+        log.info("stopping", drain=self._settings.drain.timeout)
+        store.writer.append(None, [note(Kind.HOST_STOPPING)], at=epoch_ms())
+        house.close()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._give_up, pool, tasks.cancel_scope)
+            with anyio.move_on_after(self._settings.drain.timeout):
+                await house.turns_over()
+            tasks.cancel_scope.cancel()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._kill_on_hurry, pool)
+            await house.leave()
+            tasks.cancel_scope.cancel()
+
+    async def _give_up(self, pool: AgentPool, scope: anyio.CancelScope) -> None:
+        await self._hurry.wait()
+        scope.cancel()
+
+    async def _kill_on_hurry(self, pool: AgentPool) -> None:
+        await self._hurry.wait()
+        pool.kill()
+
+    async def _heed_signals(self) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for number in signals:
+                log.info("signal", name=signal.Signals(number).name)
+                self.stop(force=False)
+
+    def _on_health(self, health: StorageHealth) -> None:
+        """Tell the log and, as soon as it can be kept, the journal."""
+        is_well = health.state is StorageState.OK
+        (log.info if is_well else log.error)("storage", state=health.state, reason=health.reason)
+        kind = Kind.STORAGE_RECOVERED if is_well else Kind.STORAGE_DEGRADED
+        if self._store is not None:
+            told = {"state": health.state, "reason": health.reason}
+            self._store.writer.append(None, [note(kind, told)], at=epoch_ms())
+
+
+async def _say_farewell(attendance: Attendance) -> None:
+    """Clients get what is on its way to them before their connections close."""
+    with anyio.move_on_after(FAREWELL):
+        for connection in tuple(attendance.connections):
+            await connection.outbox.flushed()

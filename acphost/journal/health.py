@@ -1,0 +1,81 @@
+"""What the store's trouble is called, and whether it can pass."""
+
+import sqlite3
+from enum import StrEnum
+from typing import NamedTuple
+
+from acphost.errors import HostError, StorageError, StorageFullError
+
+
+class StorageState(StrEnum):
+    """Whether commits go through."""
+
+    OK = "ok"
+    FULL = "full"
+    ERROR = "error"
+
+
+class StorageHealth(NamedTuple):
+    """State of the store, why, and since when (milliseconds since the epoch)."""
+
+    state: StorageState = StorageState.OK
+    reason: str | None = None
+    since: int | None = None
+
+    def error(self) -> HostError:
+        """The state as what a client is told."""
+        text = f"cannot write to the store: {self.reason}; it is tried again until it works"
+        if self.state is StorageState.FULL:
+            return StorageFullError(text, since=self.since)
+        return StorageError(text, since=self.since)
+
+
+class WalState(NamedTuple):
+    """The write-ahead log: its size in bytes, and how far behind the database file is."""
+
+    bytes: int = 0
+    checkpointed_at: int | None = None
+    #: Something was committed since it was last emptied.
+    is_behind: bool = False
+    #: A reader that does not end kept it from being emptied.
+    is_starved: bool = False
+
+
+class Trouble(NamedTuple):
+    """Why one commit failed; `is_busy` if only because somebody else is writing."""
+
+    state: StorageState
+    reason: str
+    is_busy: bool = False
+
+
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL}
+_PASSING = {
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_READONLY,
+}
+
+
+def trouble(exc: Exception) -> Trouble | None:
+    """What a failed commit means for the store; None if it is a mistake in the program."""
+    if isinstance(exc, StorageFullError):
+        return Trouble(StorageState.FULL, str(exc))
+    if isinstance(exc, StorageError):
+        return Trouble(StorageState.ERROR, str(exc))
+    if not isinstance(exc, sqlite3.OperationalError):
+        return None
+    extended: int | None = getattr(exc, "sqlite_errorcode", None)
+    if extended is None:
+        return None
+    code = extended & 0xFF
+    if code in _BUSY:
+        return Trouble(StorageState.ERROR, f"another program holds its lock ({exc})", is_busy=True)
+    if code not in _PASSING:
+        return None
+    # A file size limit is reported as a failed write, not as a full disk.
+    is_full = code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_WRITE
+    return Trouble(StorageState.FULL if is_full else StorageState.ERROR, str(exc))

@@ -1,0 +1,68 @@
+"""The one statement of the hot path: many events into the journal."""
+
+import sqlite3
+from collections.abc import Sequence
+from itertools import accumulate, chain
+
+import msgspec
+
+from acphost.journal.event import STORED_FIELDS, EventRow, Stretch
+
+_COLUMNS = (
+    "offset, session_key, seq, run_key, kind, source, codec, flags, payload, host, origin, at"
+)
+_MARKS = "(" + ", ".join("?" * STORED_FIELDS) + ")"
+_SIZES = (256, 32, 4, 1)
+_INSERT_ROWS = {
+    size: f"INSERT INTO events ({_COLUMNS}) VALUES {', '.join([_MARKS] * size)}"  # noqa: S608
+    for size in _SIZES
+}
+# ?11 holds all payloads end to end, ?12 where each is: position and length in one number.
+_INSERT_STRETCH = (
+    f"INSERT INTO events ({_COLUMNS}) SELECT ?1 + key, ?2, ?3 + key, ?4, ?5, ?6, 0, ?7,"  # noqa: S608
+    " substr(?11, value >> 32, value & 0xffffffff), ?8, ?9, ?10 FROM json_each(?12)"
+)
+#: Shorter stretches are inserted row by row.
+_LONG = 8
+
+
+def insert_stretches(connection: sqlite3.Connection, alike: Sequence[Stretch]) -> None:
+    """Insert events with as few statements and as few bound values as may be.
+
+    Each statement gives up the interpreter's lock and must win it back from the busy loop, and each
+    value is bound under it.
+    """
+    rows: list[EventRow] = []
+    for stretch in alike:
+        if len(stretch.payloads) < _LONG:
+            rows.extend(stretch.rows())
+        else:
+            _insert_stretch(connection, stretch)
+    _insert_rows(connection, rows)
+
+
+def _insert_stretch(connection: sqlite3.Connection, stretch: Stretch) -> None:
+    payloads = stretch.payloads
+    lengths = list(map(len, payloads))
+    # SQLite counts from 1.
+    starts = accumulate(lengths, initial=1)
+    places = [start << 32 | length for start, length in zip(starts, lengths, strict=False)]
+    connection.execute(
+        _INSERT_STRETCH,
+        (
+            stretch.first_offset, stretch.session_key, stretch.first_seq,
+            stretch.run.key if stretch.run else None, str(stretch.kind), stretch.source,
+            stretch.flags, stretch.host, stretch.origin, stretch.at,
+            b"".join(payloads), msgspec.json.encode(places).decode(),
+        ),
+    )  # fmt: skip
+
+
+def _insert_rows(connection: sqlite3.Connection, rows: Sequence[EventRow]) -> None:
+    start = 0
+    for size in _SIZES:
+        while len(rows) - start >= size:
+            some = rows[start : start + size]
+            values = tuple(chain.from_iterable([row[:STORED_FIELDS] for row in some]))
+            connection.execute(_INSERT_ROWS[size], values)
+            start += size

@@ -1,0 +1,204 @@
+"""Reads as SQL, and how their rows become ours."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar, get_type_hints
+
+from acphost.errors import CursorMalformedError, StorageError
+from acphost.journal.event import EventRow
+from acphost.journal.rows import BindingRow, DecisionRow, ProcessRow, RunRow, SessionRow
+from acphost.journal.statements import stored_columns
+
+T = TypeVar("T")
+
+# -- events ---------------------------------------------------------------------------------------
+
+_COLUMNS = (
+    "SELECT e.offset, e.session_key, e.seq, e.run_key, e.kind, e.source, e.codec, e.flags,"
+    " e.payload, e.host, e.origin, e.at, s.session_id, r.run_id"
+    " FROM events e LEFT JOIN sessions s ON s.key = e.session_key"
+    " LEFT JOIN runs r ON r.key = e.run_key "
+)
+EVENTS_BY_SEQ = f"""{_COLUMNS}
+    WHERE e.session_key = ? AND e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?
+"""
+# By run the index of runs is walked, so that the later runs of a session cost nothing.
+EVENTS_BY_RUN = f"""{_COLUMNS}
+    WHERE +e.session_key = ?1 AND +e.seq > ?2 AND +e.seq <= ?3 AND e.run_key = ?4
+    AND e.offset > coalesce(
+        (SELECT p.offset FROM events p WHERE p.session_key = ?1 AND p.seq = ?2), 0
+    )
+    ORDER BY e.offset LIMIT ?5
+"""  # noqa: S608 (the columns are ours)
+EVENTS_BY_OFFSET = f"""{_COLUMNS}
+    WHERE e.offset > ? AND e.offset <= ? ORDER BY e.offset LIMIT ?
+"""
+EVENTS_OF_SESSIONS = f"""{_COLUMNS}
+    WHERE e.offset > ? AND e.offset <= ? AND +e.session_key IN (SELECT value FROM json_each(?))
+    ORDER BY e.offset LIMIT ?
+"""  # noqa: S608 (as above)
+EVENTS_OF_WORKSPACE = f"""{_COLUMNS}
+    WHERE e.offset > ? AND e.offset <= ? AND s.workspace_id = ? ORDER BY e.offset LIMIT ?
+"""
+
+
+def event_row(values: Sequence[object]) -> EventRow:
+    """An event as it was appended, whatever its payload is packed in."""
+    row = EventRow._make(values)
+    return row if row.codec == 0 else row._replace(codec=0, payload=unpacked(row))
+
+
+def unpacked(row: EventRow) -> bytes:
+    """The payload of an event, by its codec."""
+    if row.codec == 0:
+        return row.payload
+    raise StorageError(
+        f"event {row.offset} is packed with codec {row.codec}, which this version cannot read"
+    )
+
+
+# -- rows -----------------------------------------------------------------------------------------
+
+
+class Table(Generic[T]):
+    """How the rows of one class are selected, and made of what comes back."""
+
+    def __init__(self, row: type[T], name: str, **expressions: str) -> None:
+        self._row = row
+        columns: dict[str, str] = {column: f"t.{column}" for column in stored_columns(row)}
+        columns.update(expressions)
+        self._columns = tuple(columns)
+        self._flags = tuple(flag for flag, kind in get_type_hints(row).items() if kind is bool)
+        self.select = f"SELECT {', '.join(columns.values())} FROM {name} t "  # noqa: S608
+
+    def make(self, values: Sequence[object]) -> T:
+        """The row of one result."""
+        members = dict(zip(self._columns, values, strict=True))
+        for flag in self._flags:
+            members[flag] = bool(members[flag])
+        return self._row(**members)
+
+
+SESSIONS = Table(
+    SessionRow,
+    "sessions",
+    last_seq="coalesce((SELECT max(e.seq) FROM events e WHERE e.session_key = t.key), 0)",
+    queued_count=(
+        "(SELECT count(*) FROM runs q WHERE q.session_key = t.key AND q.status = 'pending'"
+        " AND q.status IN ('pending', 'running'))"
+    ),
+)
+RUNS = Table(
+    RunRow,
+    "runs",
+    last_seq=(
+        "nullif(max(coalesce(t.last_seq, 0), coalesce((SELECT e.seq FROM events e"
+        " WHERE e.run_key = t.key ORDER BY e.offset DESC LIMIT 1), 0)), 0)"
+    ),
+    queue_position=(
+        "CASE WHEN t.status = 'pending' THEN (SELECT count(*) FROM runs q"
+        " WHERE q.session_key = t.session_key AND q.status IN ('pending', 'running')"
+        " AND (q.status = 'running' OR q.queue_order < t.queue_order)) END"
+    ),
+)
+DECISIONS = Table(DecisionRow, "decisions")
+BINDINGS = Table(BindingRow, "bindings")
+PROCESSES = Table(ProcessRow, "processes")
+
+# -- listings -------------------------------------------------------------------------------------
+
+_LISTED = "(t.active_run_id IS NULL), (-t.updated_at), (-t.key)"
+_STATUS = {
+    "active": "t.active_run_id IS NOT NULL",
+    "completed": "t.active_run_id IS NULL AND t.last_run_status = 'completed'",
+    "failed": "t.active_run_id IS NULL AND t.last_run_status IN ('failed', 'interrupted')",
+}
+_MODES = frozenset(
+    {"native_live", "resumed", "loaded", "replay_seen", "load_failed_new", "cold_resumed",
+     "new_session"}
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionFilter:
+    """What a listed session must be; None is anything.
+
+    `status` is `active`, `completed` or `failed` by its runs, a mode, or a session's own status.
+    """
+
+    workspace_id: str | None = None
+    document_id: str | None = None
+    runtime: str | None = None
+    agent_id: str | None = None
+    profile: str | None = None
+    model: str | None = None
+    actor_id: str | None = None
+    status: str | None = None
+    pinned: bool | None = None
+
+    def conditions(self) -> tuple[list[str], list[object]]:
+        """The filter as SQL conditions and their parameters."""
+        equal: dict[str, object] = {
+            "t.workspace_id": self.workspace_id,
+            "t.document_id": self.document_id,
+            "t.runtime": self.runtime,
+            "t.agent_id": self.agent_id,
+            "t.profile": self.profile,
+            "t.resolved_model": self.model,
+            "t.actor_id": self.actor_id,
+            "t.pinned": self.pinned,
+        }
+        conditions = []
+        if self.status in _STATUS:
+            conditions.append(_STATUS[self.status])
+        elif self.status is not None:
+            equal["t.mode" if self.status in _MODES else "t.status"] = self.status
+        given = {column: value for column, value in equal.items() if value is not None}
+        conditions.extend(f"{column} = ?" for column in given)
+        return conditions, list(given.values())
+
+
+def list_sessions(
+    wanted: SessionFilter, cursor: str | None, limit: int
+) -> tuple[str, tuple[object, ...]]:
+    """SQL for one page of sessions, active ones first, then the latest."""
+    conditions, parameters = wanted.conditions()
+    if cursor is not None:
+        conditions.append(f"({_LISTED}) > (?, ?, ?)")
+        parameters.extend(read_cursor(cursor, 3))
+    where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
+    return f"{SESSIONS.select}{where}ORDER BY {_LISTED} LIMIT ?", (*parameters, limit)
+
+
+def session_cursor(row: SessionRow) -> str:
+    """Where a listing goes on after this row."""
+    return f"{int(row.active_run_id is None)}.{-row.updated_at}.{-row.key}"
+
+
+def list_runs(
+    session_key: int | None, status: str | None, cursor: str | None, limit: int
+) -> tuple[str, tuple[object, ...]]:
+    """SQL for one page of runs, the latest first."""
+    equal = {"t.session_key": session_key, "t.status": status}
+    conditions = [f"{column} = ?" for column, value in equal.items() if value is not None]
+    parameters: list[object] = [value for value in equal.values() if value is not None]
+    if cursor is not None:
+        conditions.append("t.key < ?")
+        parameters.extend(read_cursor(cursor, 1))
+    where = f"WHERE {' AND '.join(conditions)} " if conditions else ""
+    return f"{RUNS.select}{where}ORDER BY t.key DESC LIMIT ?", (*parameters, limit)
+
+
+def read_cursor(text: str, size: int) -> list[int]:
+    """The numbers of a listing's cursor.
+
+    Raises CursorMalformedError for what no listing has given out.
+    """
+    numbers = text.split(".")
+    if len(numbers) != size or not all(_NUMBER(number) for number in numbers):
+        raise CursorMalformedError(f"{text!r} is not a cursor of this listing")
+    return [int(number) for number in numbers]
+
+
+_NUMBER = re.compile(r"-?[0-9]{1,18}").fullmatch

@@ -1,0 +1,355 @@
+"""The one pen of the journal: numbers at append, commits in groups, publishes what is committed."""
+
+import math
+import sqlite3
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NewType
+
+import anyio
+from anyio.abc import TaskStatus
+
+from acphost.errors import StorageError, StorageFullError
+from acphost.ids import Clock
+from acphost.journal.connection import WritingConnection
+from acphost.journal.event import Draft, RunRef, Stretch
+from acphost.journal.feed import Feed
+from acphost.journal.health import StorageHealth, StorageState, Trouble, WalState, trouble
+from acphost.journal.recovery import Heads
+from acphost.journal.statements import Statement
+
+#: Names the transaction a unit is part of; a later unit never has a smaller one.
+Ticket = NewType("Ticket", int)
+
+#: What an event or a row costs beside its content, in the byte budgets.
+_EVENT_BYTES = 100
+
+
+class SessionLog:
+    """The numbering of one session's events; `seq` is the last one given."""
+
+    __slots__ = ("key", "seq", "session_id")
+
+    def __init__(self, key: int, session_id: str, seq: int = 0) -> None:
+        self.key = key
+        self.session_id = session_id
+        self.seq = seq
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriterOptions:
+    """Limits of the writer in bytes and seconds, and hooks for tests and health."""
+
+    batch_bytes: int = 1024 * 1024
+    budget_bytes: int = 4 * 1024 * 1024
+    #: How long a degraded store is waited for before callers are told.
+    patience: float = 2.0
+    #: How long another program may hold the lock before that counts as degraded.
+    lock_grace: float = 10.0
+    busy_timeout: float = 1.0
+    first_retry: float = 0.05
+    last_retry: float = 1.0
+    #: After this much quiet the WAL is written back and truncated.
+    idle_checkpoint: float = 5.0
+    #: Runs on the worker thread inside each transaction; may wait, or raise a storage error.
+    before_commit: Callable[[], None] | None = None
+    #: Runs on the loop when the store becomes degraded, changes its trouble, or recovers.
+    on_health: Callable[[StorageHealth], None] | None = None
+
+
+class _Group:
+    """Units that will be one transaction."""
+
+    __slots__ = ("size", "statements", "stretches", "ticket")
+
+    def __init__(self, ticket: int) -> None:
+        self.ticket = ticket
+        self.stretches: list[Stretch] = []
+        self.statements: list[Statement] = []
+        self.size = 0
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.stretches and not self.statements
+
+
+class Writer:
+    """Takes events and rows from anyone on the loop; `run` is the only one that writes them."""
+
+    def __init__(
+        self,
+        connection: WritingConnection,
+        feed: Feed,
+        heads: Heads,
+        *,
+        now: Clock,
+        options: WriterOptions,
+    ) -> None:
+        self._connection = connection
+        self._feed = feed
+        self._now = now
+        self._options = options
+        self._offset, self._session_key, self._run_key = heads
+        self._head = heads.offset
+        self._gathering = _Group(1)
+        #: The stretch that the next event may lengthen.
+        self._last: Stretch | None = None
+        self._batch_bytes = options.batch_bytes
+        self._full: deque[_Group] = deque()
+        #: Bytes of the groups that no longer gather and are not committed yet.
+        self._held_bytes = 0
+        self._committed = 0
+        self._is_resting = False
+        self._wake = anyio.Event()
+        #: Set, and replaced, whenever something may have changed for those who wait.
+        self._turn = anyio.Event()
+        self._health = StorageHealth()
+        self._degraded_at = math.inf
+        self._wal = WalState()
+
+    # -- what others ask --------------------------------------------------------------------------
+
+    @property
+    def head(self) -> int:
+        """The last committed offset."""
+        return self._head
+
+    @property
+    def health(self) -> StorageHealth:
+        """Whether commits go through."""
+        return self._health
+
+    @property
+    def wal(self) -> WalState:
+        """Size of the write-ahead log, and when it was last emptied."""
+        return self._wal
+
+    @property
+    def uncommitted_bytes(self) -> int:
+        """What is appended and not yet on disk."""
+        return self._held_bytes + self._gathering.size
+
+    @property
+    def has_room(self) -> bool:
+        """Whether the byte budget allows more; nothing is refused, whoever reads a pipe asks."""
+        return self._held_bytes + self._gathering.size < self._options.budget_bytes
+
+    async def room(self) -> None:
+        """Return once there is room."""
+        while not self.has_room:
+            await self._turn.wait()
+
+    def next_session_key(self) -> int:
+        """A key no session has had."""
+        self._session_key += 1
+        return self._session_key
+
+    def next_run_key(self) -> int:
+        """A key no run has had."""
+        self._run_key += 1
+        return self._run_key
+
+    # -- appending --------------------------------------------------------------------------------
+
+    def append_event(
+        self,
+        log: SessionLog,
+        kind: str,
+        payload: bytes,
+        *,
+        at: int,
+        run: RunRef | None = None,
+        source: str = "mnote",
+        host: bytes | None = None,
+        origin: bytes | None = None,
+        flags: int = 0,
+    ) -> int:
+        """Append one event that stands for itself; returns its seq. This is the hot path."""
+        self._offset = offset = self._offset + 1
+        log.seq = seq = log.seq + 1
+        group = self._gathering
+        last = self._last
+        if (
+            last is not None
+            and last.kind is kind
+            and last.at == at
+            and last.run is run
+            and last.session_key == log.key
+            and last.flags == flags
+            and last.host is host
+            and last.source is source
+            and last.origin is origin
+        ):
+            last.payloads.append(payload)
+        else:
+            draft = Draft(kind, payload, run, source, host, origin, flags)
+            self._last = Stretch(offset, log.key, log.session_id, seq, draft, at)
+            group.stretches.append(self._last)
+        group.size = size = group.size + len(payload) + _EVENT_BYTES
+        if size >= self._batch_bytes:
+            self._close_group()
+        if self._is_resting:
+            self._rouse()
+        return seq
+
+    def append(
+        self,
+        log: SessionLog | None,
+        drafts: Sequence[Draft],
+        statements: Sequence[Statement] = (),
+        *,
+        at: int,
+    ) -> Ticket:
+        """Append one unit, all or none: events of a session (None: of the host) and rows."""
+        group = self._gathering
+        for draft in drafts:
+            self._offset += 1
+            if log is None:
+                self._last = None
+                stretch = Stretch(self._offset, None, None, None, draft, at)
+            else:
+                log.seq += 1
+                stretch = Stretch(self._offset, log.key, log.session_id, log.seq, draft, at)
+                self._last = stretch
+            group.stretches.append(stretch)
+            group.size += len(draft.payload) + _EVENT_BYTES
+        return self.record(statements)
+
+    def record(self, statements: Sequence[Statement]) -> Ticket:
+        """Append a unit of rows only."""
+        group = self._gathering
+        group.statements.extend(statements)
+        for _, parameters in statements:
+            group.size += _EVENT_BYTES + sum(
+                len(value) for value in parameters if isinstance(value, bytes | str)
+            )
+        if group.is_empty:
+            return Ticket(group.ticket - 1)
+        if group.size >= self._batch_bytes:
+            self._close_group()
+        if self._is_resting:
+            self._rouse()
+        return Ticket(group.ticket)
+
+    def _close_group(self) -> None:
+        group = self._gathering
+        self._held_bytes += group.size
+        self._full.append(group)
+        self._gathering = _Group(group.ticket + 1)
+        self._last = None
+
+    def _rouse(self) -> None:
+        self._is_resting = False
+        self._wake.set()
+
+    # -- waiting ----------------------------------------------------------------------------------
+
+    async def durable(self, ticket: Ticket) -> None:
+        """Return once the unit is on disk.
+
+        Raises StorageFullError or StorageError when the store has been degraded for longer than
+        the patience; the unit stays in line all the same.
+        """
+        # Who comes late to a degraded store waits a little too: asking again is never a busy loop.
+        least = anyio.current_time() + self._options.first_retry
+        while ticket > self._committed:
+            turn = self._turn
+            left = max(self._degraded_at + self._options.patience, least) - anyio.current_time()
+            if left <= 0:
+                raise self._health.error()
+            with anyio.move_on_after(left):
+                await turn.wait()
+
+    async def settled(self, ticket: Ticket) -> None:
+        """Return once the unit is on disk, however long that takes."""
+        while ticket > self._committed:
+            await self._turn.wait()
+
+    async def drain(self) -> None:
+        """Return once all that was appended before the call is on disk."""
+        await self.settled(self.record(()))
+
+    # -- the one writer task ----------------------------------------------------------------------
+
+    async def run(self, *, task_status: TaskStatus[None] = anyio.TASK_STATUS_IGNORED) -> None:
+        """Commit and publish until cancelled; `drain` first to leave nothing behind."""
+        task_status.started()
+        while True:
+            if not self._full:
+                if self._gathering.is_empty:
+                    await self._rest()
+                    continue
+                self._close_group()
+            await self._commit(self._full[0])
+
+    async def _rest(self) -> None:
+        """Until there is something to write; a long rest is used to empty the WAL."""
+        self._wake = anyio.Event()
+        self._is_resting = True
+        quiet = self._options.idle_checkpoint if self._wal.is_behind else math.inf
+        with anyio.move_on_after(quiet):
+            await self._wake.wait()
+        if self._is_resting:
+            self._is_resting = False
+            with anyio.CancelScope(shield=True):
+                size, is_done = await self._connection.empty_wal()
+            at = self._now() if is_done else self._wal.checkpointed_at
+            self._wal = WalState(size, at, is_behind=not is_done, is_starved=not is_done)
+
+    async def _commit(self, group: _Group) -> None:
+        """Write one group, trying for as long as it takes."""
+        delay, first_try = self._options.first_retry, anyio.current_time()
+        while (problem := await self._attempt(group)) is not None:
+            waited = anyio.current_time() - first_try
+            if not problem.is_busy or waited >= self._options.lock_grace:
+                self._degrade(problem)
+            await anyio.sleep(delay)
+            delay = min(2 * delay, self._options.last_retry)
+        self._full.popleft()
+        self._held_bytes -= group.size
+        self._committed = group.ticket
+        if group.stretches:
+            self._head = group.stretches[-1].last_offset
+        self._take_turn()
+        self._feed.publish_stretches(group.stretches)
+        if self._health.state is not StorageState.OK:
+            self._recover()
+
+    async def _attempt(self, group: _Group) -> Trouble | None:
+        """One transaction; cancellation waits for its end, so that what is committed is known."""
+        with anyio.CancelScope(shield=True):
+            try:
+                size = await self._connection.transact(
+                    group.stretches, group.statements, self._options.before_commit
+                )
+            except (sqlite3.Error, StorageError, StorageFullError) as exc:
+                problem = trouble(exc)
+                if problem is None:
+                    raise
+                return problem
+        self._wal = self._wal._replace(bytes=size, is_behind=True)
+        return None
+
+    def _degrade(self, problem: Trouble) -> None:
+        health = self._health
+        if (health.state, health.reason) == (problem.state, problem.reason):
+            return
+        if health.state is StorageState.OK:
+            self._degraded_at = anyio.current_time()
+        since = self._now() if health.since is None else health.since
+        self._change_health(StorageHealth(problem.state, problem.reason, since))
+
+    def _recover(self) -> None:
+        self._degraded_at = math.inf
+        self._change_health(StorageHealth())
+
+    def _change_health(self, health: StorageHealth) -> None:
+        self._health = health
+        self._take_turn()
+        if self._options.on_health is not None:
+            self._options.on_health(health)
+
+    def _take_turn(self) -> None:
+        self._turn.set()
+        self._turn = anyio.Event()

@@ -1,0 +1,75 @@
+"""Hermes Agent 0.19: what it really does (agents/hermes NOTES, sections 5, 6 and 8)."""
+
+from typing import ClassVar
+
+import msgspec
+
+from acphost.provider.traits import LoadStatus, ProcessModel, Rung, Traits, TurnFacts, Verdict
+from acphost.wire.acp import AgentCapabilities, SessionOpened
+from acphost.wire.event import Source
+
+_OPENED = msgspec.json.Decoder(SessionOpened)
+#: What a wedged session says instead of running a prompt (Q1, Q4).
+_QUEUED_REMARK = "Queued for the next turn."
+
+
+class Hermes(Traits):
+    """One process per session: a stop can wedge the session, with bad luck the process."""
+
+    runtime = "hermes"
+    provider = "acp_hermes"
+    provider_kind = "hermes-acp"
+    source: ClassVar[Source] = "hermes"
+    process: ClassVar[ProcessModel] = "per_session"
+    # A cancel in the same breath as its prompt poisons the next one (Q2): wait for a sign of life.
+    cancel_settle = 0.5
+    usage_is_cumulative = True
+
+    def ladder(self, capabilities: AgentCapabilities) -> tuple[Rung, ...]:
+        """No resume: of an unknown id it silently makes another session (Q8)."""
+        load = (Rung.LOAD,) if capabilities.load_session else ()
+        return (*load, Rung.COLD, Rung.NEW)
+
+    def judge_opened(self, result: msgspec.Raw) -> LoadStatus:
+        """`{}` without modes is how it says that it does not know the session (Q8)."""
+        try:
+            opened = _OPENED.decode(result)
+        except msgspec.ValidationError:
+            return LoadStatus.NOT_FOUND
+        known = isinstance(opened.modes, msgspec.Raw) or isinstance(opened.models, msgspec.Raw)
+        return LoadStatus.LOADED if known else LoadStatus.NOT_FOUND
+
+    def judge_turn(self, facts: TurnFacts) -> Verdict:
+        """An error after a stop, or an answer that only says "queued", means a wedged session."""
+        if facts.error is not None:
+            error = str(facts.error)
+            if facts.cancel_sent:
+                return Verdict("cancelled", "agent_error", error, rebind="prompt_error")
+            return Verdict("failed", "agent_error", error, rebind="prompt_error")
+        remark = facts.remark or ""
+        if remark.startswith(_QUEUED_REMARK) and not facts.has_usage:
+            if facts.cancel_sent:
+                return Verdict("cancelled", rebind="wedged")
+            return Verdict(
+                "failed",
+                "agent_wedged",
+                "the agent put the prompt aside without running it; its session is replaced",
+                rebind="wedged",
+            )
+        if facts.stop_reason == "refusal" and not facts.updates:
+            # An unknown session refuses instead of failing (Q8).
+            return Verdict(
+                "failed", "agent_session_lost", "the agent no longer knows the session", "lost"
+            )
+        if facts.stop_reason == "cancelled":
+            return Verdict("cancelled")
+        # Answered in full although a cancel was written: it now waits for the next prompt.
+        return Verdict("completed", cancel_lingers=facts.cancel_sent)
+
+    def cancel_cure(
+        self, acp_session_id: str, model_id: str | None
+    ) -> tuple[str, dict[str, object]] | None:
+        """Setting the model it already has clears the flag (Q2)."""
+        if model_id is None:
+            return None
+        return "session/set_model", {"sessionId": acp_session_id, "modelId": model_id}

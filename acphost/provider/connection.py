@@ -1,0 +1,243 @@
+"""JSON-RPC with one agent process: every line is handed over synchronously, in wire order.
+
+One task reads, one writes, one drains stderr. Reading never waits for writing; it waits only for
+`room`, which is how a journal that cannot keep up reaches the agent (its pipe is not read).
+"""
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+import anyio
+import msgspec
+
+from acphost.errors import (
+    AcpHostError,
+    ConnectionLostError,
+    FrameTooLongError,
+    InvalidRequestError,
+    MethodNotFoundError,
+    ParseError,
+    RemoteError,
+)
+from acphost.ids import Clock
+from acphost.provider.tail import Tail
+from acphost.rpc.codec import (
+    Repaired,
+    decode_message,
+    deserves_answer,
+    encode_failure,
+    encode_notification,
+    encode_request,
+    encode_success,
+    verbatim_member,
+)
+from acphost.rpc.failures import error_object
+from acphost.rpc.framing import LineFramer
+from acphost.rpc.pending import Answer, Pending
+from acphost.transport.child import Child, Exit
+from acphost.wire.jsonrpc import Failure, Message, Notification, Request, RequestId, Success
+
+#: How long an agent that closed its stdout may take to leave before it is taken for a hung one.
+EXIT_GRACE = 1.0
+
+
+class AgentGoneError(ConnectionLostError):
+    """The agent's process ended, or closed its stdout, with requests open."""
+
+    def __init__(self, message: str, *, exit_: Exit | None, stderr: str) -> None:
+        super().__init__(message, exitCode=exit_.code if exit_ else None, stderr=stderr)
+        self.exit = exit_
+        self.stderr = stderr
+
+
+class Inbox(Protocol):
+    """Who is told what the agent says. Nothing here may block: the reader waits for it."""
+
+    def on_notification(self, method: str, params: msgspec.Raw, at: int) -> None:
+        """A notification, in wire order."""
+
+    def on_request(self, request_id: RequestId, method: str, params: msgspec.Raw, at: int) -> None:
+        """A request; it is answered by `answer` or `refuse`, now or later."""
+
+
+class AgentConnection:
+    """The protocol side of an agent process."""
+
+    def __init__(
+        self,
+        child: Child,
+        inbox: Inbox,
+        *,
+        max_line: int,
+        now: Clock,
+        room: Callable[[], Awaitable[None]],
+    ) -> None:
+        self._child = child
+        self._inbox = inbox
+        self._now = now
+        self._room = room
+        self._framer = LineFramer(max_line)
+        self._pending = Pending()
+        self._outbox: deque[bytes] = deque()
+        self._wake_writer = anyio.Event()
+        self._parse_error_told = False
+        self.stderr = Tail()
+        #: What came on stdout and was no protocol: kept as a diagnostic, never shown as an answer.
+        self.noise = Tail()
+        self.anomalies = 0
+        #: When the last line came, in milliseconds.
+        self.last_activity = now()
+        self.gone: AgentGoneError | None = None
+
+    # -- what we say ------------------------------------------------------------------------------
+
+    def request(self, method: str, params: object, on_answer: Callable[[Answer], None]) -> None:
+        """Send a request; `on_answer` is called in wire order, with an error if the agent dies."""
+        if self.gone:
+            on_answer(self.gone)
+            return
+        self._send(encode_request(self._pending.register(on_answer), method, params))
+
+    async def call(self, method: str, params: object) -> msgspec.Raw:
+        """Send a request and wait for its result. Raises RemoteError, AgentGoneError."""
+        answered = anyio.Event()
+        box: list[Answer] = []
+
+        def on_answer(answer: Answer) -> None:
+            box.append(answer)
+            answered.set()
+
+        self.request(method, params, on_answer)
+        await answered.wait()
+        if isinstance(box[0], AcpHostError):
+            raise box[0]
+        return box[0]
+
+    def notify(self, method: str, params: object) -> None:
+        """Send a notification."""
+        self._send(encode_notification(method, params))
+
+    def answer(self, request_id: RequestId, result: object) -> None:
+        """Answer a request of the agent."""
+        self._send(encode_success(request_id, result))
+
+    def refuse(self, request_id: RequestId, error: Exception) -> None:
+        """Answer a request of the agent with an error."""
+        self._send(encode_failure(request_id, error_object(error)))
+
+    def _send(self, line: bytes) -> None:
+        self._outbox.append(line)
+        self._wake_writer.set()
+
+    # -- what the agent says ----------------------------------------------------------------------
+
+    async def run(self) -> AgentGoneError:
+        """Carry messages until the agent's stdout ends; returns how it went."""
+        reason = "closed its stdout"
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._write_all)
+            tasks.start_soon(self._drain_stderr)
+            try:
+                await self._read_all()
+            except FrameTooLongError as exc:
+                reason = f"sent a {exc}"
+            exit_ = await self._exit()
+            tasks.cancel_scope.cancel()
+        self.gone = AgentGoneError(
+            f"the agent {_how(exit_) or reason}", exit_=exit_, stderr=self.stderr.text()
+        )
+        self._pending.fail_all(self.gone)
+        return self.gone
+
+    async def _exit(self) -> Exit | None:
+        with anyio.move_on_after(EXIT_GRACE):
+            exit_ = await self._child.wait()
+            # The last words on stderr explain the exit: let the drain task reach them.
+            await anyio.lowlevel.checkpoint()
+            return exit_
+        return None
+
+    async def _read_all(self) -> None:
+        while chunk := await self._child.read_stdout():
+            at = self.last_activity = self._now()
+            for line in self._framer.feed(chunk):
+                self._take(line, at)
+            if self._framer.error:
+                raise self._framer.error
+            await self._room()
+        for line in self._framer.finish():
+            self._take(line, self._now())
+
+    def _take(self, line: bytes, at: int) -> None:
+        try:
+            message = decode_message(line)
+        except (ParseError, InvalidRequestError) as exc:
+            self._take_noise(line, exc)
+            return
+        if isinstance(message, Repaired):
+            self._take_repaired(message, at)
+        else:
+            self._dispatch(message, at)
+
+    def _dispatch(self, message: Message, at: int) -> None:
+        match message:
+            case Notification():
+                self._inbox.on_notification(message.method, message.params, at)
+            case Request():
+                self._inbox.on_request(message.id, message.method, message.params, at)
+            case Success():
+                self._settle(message.id, message.result)
+            case Failure():
+                error = message.error
+                data = bytes(error.data) if isinstance(error.data, msgspec.Raw) else None
+                self._settle(message.id, RemoteError(error.code, error.message, data))
+
+    def _take_repaired(self, repaired: Repaired, at: int) -> None:
+        """A line that had to be mended: what the journal keeps is still the agent's own bytes."""
+        message = repaired.message
+        if isinstance(message, Notification) and message.method == "session/update":
+            exact = verbatim_member(repaired.line, "params")
+            if exact is not None and repaired.lossy:
+                message = Notification(message.method, msgspec.Raw(exact))
+        self._dispatch(message, at)
+
+    def _settle(self, request_id: RequestId, answer: Answer) -> None:
+        if not self._pending.settle(request_id, answer):
+            self.anomalies += 1
+
+    def _take_noise(self, line: bytes, exc: ParseError | InvalidRequestError) -> None:
+        self.anomalies += 1
+        self.noise.feed(line + b"\n")
+        if isinstance(exc, InvalidRequestError) and deserves_answer(line):
+            self._send(encode_failure(None, error_object(exc)))
+
+    # -- pipes ------------------------------------------------------------------------------------
+
+    async def _write_all(self) -> None:
+        while True:
+            await self._wake_writer.wait()
+            self._wake_writer = anyio.Event()
+            while self._outbox:
+                try:
+                    await self._child.write(self._outbox.popleft())
+                except ConnectionLostError:
+                    # Its stdout may still hold the last words: the reader decides when it is over.
+                    return
+
+    async def _drain_stderr(self) -> None:
+        while data := await self._child.read_stderr():
+            self.stderr.feed(data)
+
+
+def method_not_found(method: str) -> MethodNotFoundError:
+    """The answer to what this host does not offer."""
+    return MethodNotFoundError(f"method not found: {method}")
+
+
+def _how(exit_: Exit | None) -> str:
+    if exit_ is None:
+        return ""
+    if exit_.signal is not None:
+        return f"was ended by signal {exit_.signal}"
+    return f"exited with code {exit_.code}"

@@ -1,0 +1,220 @@
+"""The agent processes of the daemon: who gets which, when one is started, how all are ended."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
+
+import anyio
+from anyio.abc import TaskGroup, TaskStatus
+
+from acphost.errors import AgentNotFoundError, AgentUnavailableError, ShuttingDownError
+from acphost.ids import Clock, LaunchId, mint
+from acphost.log import get_logger
+from acphost.provider.agents.registry import TRAITS
+from acphost.provider.process import AgentProcess, LaunchPlan, ProcessWatcher
+from acphost.provider.restart import RestartPolicy
+from acphost.provider.traits import Traits
+from acphost.settings.environment import child_environment
+from acphost.settings.model import AgentSettings, Settings
+from acphost.transport.child import Child
+from acphost.transport.processes import Process
+
+log = get_logger()
+
+
+class Ledger(ProcessWatcher, Protocol):
+    """Where launches are recorded before and after they happen."""
+
+    async def on_launching(self, plan: LaunchPlan, session_id: str | None) -> None:
+        """Durable once it returns: a crash from here on finds the process by its mark."""
+
+    def on_failed(self, plan: LaunchPlan) -> None:
+        """The launch came to nothing before there was a process."""
+
+
+class AgentPool:
+    """Starts agents on demand, shares a process where traits allow it, restarts within limits."""
+
+    def __init__(
+        self,
+        settings: Callable[[], Settings],
+        environ: Mapping[str, str],
+        *,
+        ledger: Ledger,
+        now: Clock,
+        room: Callable[[], Awaitable[None]],
+        version: str,
+    ) -> None:
+        self._settings = settings
+        self._environ = environ
+        self._ledger = ledger
+        self._now = now
+        self._room = room
+        self._version = version
+        self._tasks: TaskGroup | None = None
+        self._policies: dict[str, RestartPolicy] = {}
+        self._shared: dict[str, AgentProcess] = {}
+        self._starting: dict[str, anyio.Lock] = {}
+        self._closing = False
+        self._versions: dict[str, str] = {}
+        self.processes: set[AgentProcess] = set()
+
+    async def run(self, *, task_status: TaskStatus[None]) -> None:
+        """Own all agent processes until cancelled; none outlives this call."""
+        async with anyio.create_task_group() as tasks:
+            self._tasks = tasks
+            task_status.started()
+            await anyio.sleep_forever()
+
+    # -- what is configured -----------------------------------------------------------------------
+
+    def agent(self, agent_id: str) -> AgentSettings:
+        """The configuration of an agent. Raises AgentNotFoundError, naming those there are."""
+        agents = self._settings().agents
+        try:
+            return agents[agent_id]
+        except KeyError:
+            known = ", ".join(sorted(agents)) or "none"
+            raise AgentNotFoundError(
+                f"no agent {agent_id!r} is configured (configured: {known})"
+            ) from None
+
+    def traits(self, agent_id: str) -> Traits:
+        """What is peculiar to an agent."""
+        return TRAITS[self.agent(agent_id).runtime]
+
+    # -- processes --------------------------------------------------------------------------------
+
+    async def acquire(self, agent_id: str, *, session_id: str, cwd: str) -> AgentProcess:
+        """A live process for a session, started if need be.
+
+        Raises AgentNotFoundError, AgentUnavailableError, ShuttingDownError.
+        """
+        agent = self.agent(agent_id)
+        traits = TRAITS[agent.runtime]
+        if (agent.process or traits.process) == "per_session":
+            return await self._launch(agent_id, agent, session_id=session_id, cwd=cwd)
+        async with self._starting.setdefault(agent_id, anyio.Lock()):
+            shared = self._shared.get(agent_id)
+            if shared is not None and shared.is_live and shared.plan.agent == agent:
+                return shared
+            process = await self._launch(agent_id, agent, session_id=None, cwd=cwd)
+            self._shared[agent_id] = process
+            return process
+
+    async def _launch(
+        self, agent_id: str, agent: AgentSettings, *, session_id: str | None, cwd: str
+    ) -> AgentProcess:
+        if self._closing or self._tasks is None:
+            raise ShuttingDownError("the daemon is stopping")
+        policy = self._policies.setdefault(
+            agent_id, RestartPolicy(agent.restart.limit, int(agent.restart.window * 1000))
+        )
+        if policy.is_resting(self._now()):
+            raise AgentUnavailableError(
+                f"agent {agent_id!r} failed {agent.restart.limit} times in a row and rests; "
+                f"it is tried again {agent.restart.window:g} s after its last failure, "
+                "or at once when its configuration changes",
+                agentId=agent_id,
+                command=list(agent.command),
+                resting=True,
+            )
+        await anyio.sleep(policy.delay(self._now()) / 1000)
+        plan = LaunchPlan(
+            launch_id=LaunchId(mint("launch")),
+            agent_id=agent_id,
+            agent=agent,
+            traits=TRAITS[agent.runtime],
+            cwd=cwd,
+            env=TRAITS[agent.runtime].environment(child_environment(agent, self._environ)),
+            max_line=self._settings().limits.max_line_bytes,
+            client_version=self._version,
+        )
+        await self._ledger.on_launching(plan, session_id)
+        process = AgentProcess(plan, watcher=self, now=self._now, room=self._room)
+        try:
+            await self._tasks.start(self._live, process)
+        except AgentUnavailableError:
+            policy.failed(self._now())
+            if not process.pid:
+                self._ledger.on_failed(plan)
+            raise
+        self._versions[agent_id] = process.greeting.agent_info.version
+        return process
+
+    async def _live(self, process: AgentProcess, *, task_status: TaskStatus[None]) -> None:
+        self.processes.add(process)
+        greeted = False
+
+        class Greeted:
+            def started(self, value: None = None) -> None:
+                nonlocal greeted
+                greeted = True
+                task_status.started()
+
+        try:
+            await process.run(task_status=Greeted())
+        except AgentUnavailableError:
+            # Before the greeting the caller of `start` is told; afterwards every session was.
+            if not greeted:
+                raise
+        except Exception as exc:  # border: the supervisor of an agent process
+            log.exception("agent_failed", agent=process.plan.agent_id, pid=process.pid)
+            if not greeted:
+                raise AgentUnavailableError(
+                    f"agent {process.plan.agent_id!r}: internal error while it was started"
+                ) from exc
+        finally:
+            self.processes.discard(process)
+            if greeted:
+                self._note_end(process)
+
+    def _note_end(self, process: AgentProcess) -> None:
+        policy = self._policies.get(process.plan.agent_id)
+        if policy is not None and not process.was_asked_to_stop:
+            policy.ended(started=process.started_at, now=self._now())
+
+    async def retire(self, process: AgentProcess) -> None:
+        """A session is done with this process: it gets no new ones, and ends with its last."""
+        if self._shared.get(process.plan.agent_id) is process:
+            del self._shared[process.plan.agent_id]
+        process.is_retired = True
+        if not process.sinks:
+            process.stop()
+            await process.ended.wait()
+
+    async def close(self) -> None:
+        """End all processes at once and wait until they are gone."""
+        self._closing = True
+        processes = list(self.processes)
+        for process in processes:
+            process.stop()
+        for process in processes:
+            await process.ended.wait()
+
+    def kill(self) -> None:
+        """End all processes without any grace."""
+        for process in self.processes:
+            process.kill()
+
+    def version(self, agent_id: str) -> str | None:
+        """What the agent said its version is, if it was ever started here."""
+        return self._versions.get(agent_id)
+
+    def reset(self, agent_id: str) -> None:
+        """Give a resting agent a new chance."""
+        self._policies.pop(agent_id, None)
+
+    def is_resting(self, agent_id: str) -> bool:
+        """Whether the agent failed too often to be started now."""
+        policy = self._policies.get(agent_id)
+        return policy is not None and policy.is_resting(self._now())
+
+    # -- the ledger hears what the processes tell --------------------------------------------------
+
+    def on_spawned(self, plan: LaunchPlan, child: Child) -> None:
+        """The process exists."""
+        self._ledger.on_spawned(plan, child)
+
+    def on_ended(self, plan: LaunchPlan, child: Child, survivors: list[Process]) -> None:
+        """The process is gone."""
+        self._ledger.on_ended(plan, child, survivors)

@@ -1,0 +1,127 @@
+"""What differs between agents, as values and pure judgements; the rest asks, and never names.
+
+The base class is what the protocol promises (runtime `acp`); each file in `provider/agents`
+overrides what its agent really does.
+"""
+
+from enum import StrEnum
+from typing import ClassVar, Literal, NamedTuple
+
+import msgspec
+
+from acphost.errors import AcpHostError, RemoteError
+from acphost.wire.acp import AgentCapabilities
+from acphost.wire.event import Source
+
+ProcessModel = Literal["per_session", "shared"]
+
+#: JSON-RPC codes of ACP (guide section 6).
+AUTH_REQUIRED = -32000
+NOT_FOUND = -32002
+INVALID_PARAMS = -32602
+INTERNAL_ERROR = -32603
+
+
+class Rung(StrEnum):
+    """A way to continue a conversation, strongest first (contract section 7)."""
+
+    RESUME = "resume"
+    LOAD = "load"
+    COLD = "cold"
+    NEW = "new"
+
+
+class LoadStatus(StrEnum):
+    """What came of an attempt to load or resume."""
+
+    LOADED = "loaded"
+    FAILED = "failed"
+    UNSUPPORTED = "unsupported"
+    NOT_FOUND = "not_found"
+
+
+class TurnFacts(NamedTuple):
+    """What is known of a turn when its prompt has been answered."""
+
+    stop_reason: str
+    error: RemoteError | None
+    has_usage: bool
+    #: `session/cancel` was written for this turn.
+    cancel_sent: bool
+    #: Updates of any kind that came within the turn.
+    updates: int
+    #: All message text, when it is short; None once it is longer than a remark.
+    remark: str | None
+
+
+class Verdict(NamedTuple):
+    """How a turn is to be taken."""
+
+    outcome: Literal["completed", "cancelled", "failed"]
+    error_code: str | None = None
+    error: str | None = None
+    #: The agent's session cannot be trusted any further: the next prompt needs a new binding.
+    rebind: str | None = None
+    #: The cancel may have come too late and still lie in wait for the next prompt.
+    cancel_lingers: bool = False
+
+
+class Traits:
+    """An agent that keeps to the protocol."""
+
+    runtime: ClassVar[str] = "acp"
+    provider: ClassVar[str] = "acp"
+    provider_kind: ClassVar[str] = "acp"
+    source: ClassVar[Source] = "acp"
+    process: ClassVar[ProcessModel] = "shared"
+    #: Seconds a cancel is held back so that it cannot overtake the prompt it is meant for.
+    cancel_settle: ClassVar[float] = 0.0
+    #: Whether the answers of `session/prompt` carry totals since the agent started.
+    usage_is_cumulative: ClassVar[bool] = False
+
+    def ladder(self, capabilities: AgentCapabilities) -> tuple[Rung, ...]:
+        """The rungs to try, in order, for an agent that says it can do this."""
+        rungs = []
+        if capabilities.offers("resume"):
+            rungs.append(Rung.RESUME)
+        if capabilities.load_session:
+            rungs.append(Rung.LOAD)
+        return (*rungs, Rung.COLD, Rung.NEW)
+
+    def judge_opened(self, result: msgspec.Raw) -> LoadStatus:
+        """Whether the good answer to load or resume means what it says; `null` and `{}` do."""
+        return LoadStatus.LOADED
+
+    def judge_load_error(self, error: AcpHostError) -> LoadStatus:
+        """What an error in answer to load or resume says about the session."""
+        if not isinstance(error, RemoteError):
+            return LoadStatus.FAILED
+        if error.remote_code == NOT_FOUND:
+            return LoadStatus.NOT_FOUND
+        if error.remote_code == -32601:
+            return LoadStatus.UNSUPPORTED
+        return LoadStatus.FAILED
+
+    def judge_turn(self, facts: TurnFacts) -> Verdict:
+        """How the end of a turn is to be taken."""
+        if facts.error is not None:
+            if facts.cancel_sent:
+                return Verdict("cancelled", "agent_error", str(facts.error))
+            return Verdict("failed", "agent_error", str(facts.error))
+        if facts.stop_reason == "cancelled":
+            return Verdict("cancelled")
+        return Verdict("completed")
+
+    def cancel_cure(
+        self, acp_session_id: str, model_id: str | None
+    ) -> tuple[str, dict[str, object]] | None:
+        """A request that clears a cancel which came too late; None: only a new binding does."""
+        return None
+
+    def is_replay_noise(self, tag: str, update: msgspec.Raw) -> bool:
+        """Whether a replayed update is the agent's own bookkeeping, not conversation."""
+        return False
+
+    def environment(self, environ: dict[str, str]) -> dict[str, str]:
+        """What the agent needs in its environment to be hosted; the configuration's wins."""
+        return environ

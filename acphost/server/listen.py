@@ -1,0 +1,51 @@
+"""The door: who may come in, how many, and that no guest harms the others."""
+
+from typing import Protocol
+
+from acphost.errors import OverloadedError
+from acphost.log import get_logger
+from acphost.rpc.codec import encode_failure
+from acphost.rpc.failures import error_object
+from acphost.server.connection import (
+    RETRY_AFTER_MS,
+    Attendance,
+    ClientConnection,
+    ConnectionLimits,
+)
+from acphost.server.methods import Host, Methods
+from acphost.transport.unix import Listener, SocketStream, accept_loop
+
+log = get_logger()
+
+
+class Doorkeeper(Host, Protocol):
+    """The daemon, as the door needs it."""
+
+    @property
+    def connection_limits(self) -> ConnectionLimits:
+        """What each client is held to."""
+
+    @property
+    def max_connections(self) -> int:
+        """How many clients there may be."""
+
+
+async def serve_clients(listener: Listener, host: Doorkeeper, attendance: Attendance) -> None:
+    """Admit clients until cancelled."""
+    methods = Methods(host)
+
+    async def admit(stream: SocketStream) -> None:
+        if len(attendance.connections) >= host.max_connections:
+            busy = OverloadedError(
+                f"{host.max_connections} clients are connected", retryAfterMs=RETRY_AFTER_MS
+            )
+            stream.try_send(encode_failure(None, error_object(busy)))
+            return
+        connection = ClientConnection(stream, methods, host.connection_limits)
+        attendance.connections.add(connection)
+        try:
+            await connection.run()
+        finally:
+            attendance.connections.discard(connection)
+
+    await accept_loop(listener, admit)

@@ -1,0 +1,365 @@
+"""The socket's methods in one table: name, params, who may, and what answers.
+
+Handlers translate and delegate; what they return is committed truth (the session layer awaits it).
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from acphost.errors import (
+    InvalidParamsError,
+    NotInitializedError,
+    UnsupportedVersionError,
+)
+from acphost.ids import SubscriptionId, mint
+from acphost.rpc.registry import MethodRegistry
+from acphost.server.access import Access, authorise, role_of
+from acphost.server.connection import ClientConnection, Identity
+from acphost.server.subscription import Subscription, View
+from acphost.session.house import House
+from acphost.session.queries import Queries, check_position
+from acphost.session.status import StatusBoard
+from acphost.session.views import decision_view
+from acphost.wire import params as p
+from acphost.wire.base import parse_position, position_text
+from acphost.wire.host import (
+    PROTOCOL_VERSION,
+    SCHEMA_REVISION,
+    ActiveRun,
+    AgentList,
+    Decision,
+    Done,
+    EventsPage,
+    HostInfo,
+    InitializeResult,
+    Limits,
+    Page,
+    Pong,
+    Run,
+    RuntimeStatus,
+    Session,
+    Subscribed,
+)
+
+P = TypeVar("P", bound=msgspec.Struct)
+CAPABILITIES = {
+    "subscriptions": True,
+    "queue": True,
+    "permissions": True,
+    "elicitation": False,
+    "fs": False,
+}
+
+
+class Host(Protocol):
+    """The daemon itself, as far as clients may ask it."""
+
+    house: House
+    queries: Queries
+    board: StatusBoard
+    info: HostInfo
+    limits: Limits
+    store_id: str
+
+    @property
+    def admins(self) -> list[str]:
+        """Actors with the role admin; empty: all."""
+
+    def ping(self) -> Pong:
+        """Alive, since when."""
+
+    async def stats(self) -> Raw:
+        """Figures of the daemon."""
+
+    def stop(self, *, force: bool) -> None:
+        """Drain and end, or end at once."""
+
+    def agents(self, actor_id: str) -> AgentList:
+        """What is configured."""
+
+    def subscription(
+        self, subscription_id: SubscriptionId, view: View, after: int, connection: ClientConnection
+    ) -> Subscription:
+        """A cursor over this daemon's journal."""
+
+    @property
+    def head(self) -> int:
+        """The last committed offset."""
+
+
+Handler = Callable[[ClientConnection, P], Awaitable[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A row of the table."""
+
+    name: str
+    params: type[msgspec.Struct]
+    access: Access
+    handler: Callable[..., Awaitable[object]]
+
+
+class Methods:
+    """Answers what clients ask."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._house = host.house
+        self._queries = host.queries
+        self._registry: MethodRegistry[ClientConnection] = MethodRegistry()
+        self._access: dict[str, Access] = {}
+        for method in self.table():
+            self._registry.add(method.name, method.params, method.handler)
+            self._access[method.name] = method.access
+
+    def table(self) -> tuple[Method, ...]:
+        """Every method of the socket."""
+        every, admin = Access.ANY, Access.ADMIN
+        return (
+            Method("initialize", p.InitializeParams, every, self._initialize),
+            Method("host/ping", p.NoParams, every, self._ping),
+            Method("host/stats", p.NoParams, every, self._stats),
+            Method("host/shutdown", p.ShutdownParams, admin, self._shutdown),
+            Method("agent/list", p.AgentListParams, every, self._agent_list),
+            Method("session/create", p.SessionCreateParams, every, self._session_create),
+            Method("session/list", p.SessionListParams, every, self._session_list),
+            Method("session/get", p.SessionParams, every, self._session_get),
+            Method("session/activeRun", p.ActiveRunParams, every, self._active_run),
+            Method("run/create", p.RunCreateParams, every, self._run_create),
+            Method("run/get", p.RunGetParams, every, self._run_get),
+            Method("run/list", p.RunListParams, every, self._run_list),
+            Method("run/events", p.RunEventsParams, every, self._run_events),
+            Method("run/wait", p.RunWaitParams, every, self._run_wait),
+            Method("run/cancel", p.RunCancelParams, every, self._run_cancel),
+            Method("run/dismiss", p.RunParams, every, self._run_dismiss),
+            Method("queue/list", p.QueueListParams, every, self._queue_list),
+            Method("queue/hold", p.QueueHoldParams, every, self._queue_hold),
+            Method("queue/release", p.SessionParams, every, self._queue_release),
+            Method("events/subscribe", p.SubscribeParams, every, self._subscribe),
+            Method("events/unsubscribe", p.UnsubscribeParams, every, self._unsubscribe),
+            Method("permission/list", p.PermissionListParams, every, self._permission_list),
+            Method("permission/respond", p.PermissionRespondParams, every, self._respond),
+            Method("runtime/status", p.RuntimeStatusParams, every, self._runtime_status),
+        )
+
+    async def call(self, connection: ClientConnection, method: str, params: Raw) -> object:
+        """Dispatch one request: handshake first, then access, then the handler."""
+        if method != "initialize":
+            if connection.identity is None:
+                raise NotInitializedError(f"{method} came before `initialize`")
+            authorise(connection.identity.role, method, self._access.get(method, Access.ANY))
+        return await self._registry.call(connection, method, params)
+
+    # -- host -------------------------------------------------------------------------------------
+
+    async def _initialize(
+        self, client: ClientConnection, params: p.InitializeParams
+    ) -> InitializeResult:
+        offered = params.protocol_versions or [params.protocol_version or 0]
+        if PROTOCOL_VERSION not in offered:
+            raise UnsupportedVersionError(
+                f"this daemon speaks protocol version {PROTOCOL_VERSION}",
+                supported=[PROTOCOL_VERSION],
+            )
+        actor_id = params.actor_id or f"uid:{client.peer_uid}"
+        identity = Identity(
+            client_id=params.client_id or mint("client"),
+            actor_id=actor_id,
+            client_name=params.client_info.name if params.client_info else "unknown",
+            role=role_of(actor_id, self._host.admins),
+            answers_permissions=_says_yes(params.capabilities, "permissions"),
+        )
+        client.introduce(identity)
+        return InitializeResult(
+            protocol_version=PROTOCOL_VERSION,
+            schema_revision=SCHEMA_REVISION,
+            host_info=self._host.info,
+            store_id=self._host.store_id,
+            client_id=identity.client_id,
+            actor_id=actor_id,
+            role=identity.role,
+            capabilities=CAPABILITIES,
+            limits=self._host.limits,
+        )
+
+    async def _ping(self, client: ClientConnection, params: p.NoParams) -> Pong:
+        return self._host.ping()
+
+    async def _stats(self, client: ClientConnection, params: p.NoParams) -> Raw:
+        return await self._host.stats()
+
+    async def _shutdown(self, client: ClientConnection, params: p.ShutdownParams) -> Done:
+        self._host.stop(force=params.force)
+        return Done()
+
+    async def _agent_list(self, client: ClientConnection, params: p.AgentListParams) -> AgentList:
+        return self._host.agents(client.known.actor_id)
+
+    # -- sessions ---------------------------------------------------------------------------------
+
+    async def _session_create(
+        self, client: ClientConnection, params: p.SessionCreateParams
+    ) -> Session:
+        session_id = await self._house.create_session(params, client.origin)
+        return await self._queries.session(session_id)
+
+    async def _session_list(self, client: ClientConnection, params: p.SessionListParams) -> Page:
+        return await self._queries.sessions(params)
+
+    async def _session_get(self, client: ClientConnection, params: p.SessionParams) -> Session:
+        return await self._queries.session(params.session_id)
+
+    async def _active_run(self, client: ClientConnection, params: p.ActiveRunParams) -> ActiveRun:
+        return await self._queries.active_run(params.session_id)
+
+    # -- runs -------------------------------------------------------------------------------------
+
+    async def _run_create(self, client: ClientConnection, params: p.RunCreateParams) -> Run:
+        run_id = await self._house.create_run(params, client.origin)
+        return await self._queries.run(run_id)
+
+    async def _run_get(self, client: ClientConnection, params: p.RunGetParams) -> Run:
+        return await self._queries.run(
+            params.host_run_id, with_envelope="envelope" in params.include
+        )
+
+    async def _run_list(self, client: ClientConnection, params: p.RunListParams) -> Page:
+        return await self._queries.runs(params)
+
+    async def _run_events(self, client: ClientConnection, params: p.RunEventsParams) -> EventsPage:
+        return await self._queries.run_events(params, parse_position(params.after_seq))
+
+    async def _run_wait(self, client: ClientConnection, params: p.RunWaitParams) -> Run:
+        await self._house.wait_run(params.host_run_id, params.timeout_ms)
+        return await self._queries.run(params.host_run_id)
+
+    async def _run_cancel(self, client: ClientConnection, params: p.RunCancelParams) -> Run:
+        await self._house.cancel_run(
+            params.host_run_id, client.origin, hold_queue=params.hold_queue
+        )
+        return await self._queries.run(params.host_run_id)
+
+    async def _run_dismiss(self, client: ClientConnection, params: p.RunParams) -> Run:
+        await self._house.dismiss_run(params.host_run_id, client.origin)
+        return await self._queries.run(params.host_run_id)
+
+    # -- queue ------------------------------------------------------------------------------------
+
+    async def _queue_list(self, client: ClientConnection, params: p.QueueListParams) -> Page:
+        return await self._queries.queue(params.session_id)
+
+    async def _queue_hold(self, client: ClientConnection, params: p.QueueHoldParams) -> Session:
+        await self._house.hold_queue(params.session_id, params.reason, client.origin)
+        return await self._queries.session(params.session_id)
+
+    async def _queue_release(self, client: ClientConnection, params: p.SessionParams) -> Session:
+        await self._house.release_queue(params.session_id, client.origin)
+        return await self._queries.session(params.session_id)
+
+    # -- events -----------------------------------------------------------------------------------
+
+    async def _subscribe(self, client: ClientConnection, params: p.SubscribeParams) -> Subscribed:
+        self._queries.check_store(params.store_id)
+        view, head_seq = await self._view(params)
+        after = await self._starting_point(params, view, head_seq)
+        subscription = self._host.subscription(SubscriptionId(mint("sub")), view, after, client)
+        client.subscribe(subscription)
+        return Subscribed(
+            subscription_id=subscription.id,
+            head_seq=None if head_seq is None else position_text(head_seq),
+            head_offset=position_text(self._host.head),
+        )
+
+    async def _view(self, params: p.SubscribeParams) -> tuple[View, int | None]:
+        scope = params.scope
+        given = (scope.session_id, scope.host_run_id, scope.workspace_id, scope.all)
+        if sum(each is not None for each in given) != 1:
+            raise InvalidParamsError(
+                "expected one of `sessionId`, `hostRunId`, `workspaceId`, `all` - at `$.scope`"
+            )
+        kinds = None if params.kinds is None else frozenset(params.kinds)
+        if scope.workspace_id is not None:
+            workspace, wanted = self._house.workspaces, scope.workspace_id
+            return View(
+                None, kinds=kinds, workspace_id=wanted,
+                is_member=lambda session_id: workspace.get(session_id or "") == wanted,
+            ), None  # fmt: skip
+        if scope.all:
+            return View(None, kinds=kinds), None
+        if scope.session_id is not None:
+            session = await self._queries.session_row(scope.session_id)
+            return View(session.key, kinds=kinds), session.last_seq
+        run = await self._queries.run_row(scope.host_run_id or "")
+        session = await self._queries.session_row(run.session_id)
+        return View(session.key, run_key=run.key, kinds=kinds), session.last_seq
+
+    async def _starting_point(
+        self, params: p.SubscribeParams, view: View, head_seq: int | None
+    ) -> int:
+        starts = (params.after_seq, params.after_offset, params.after)
+        if sum(each is not UNSET for each in starts) > 1:
+            raise InvalidParamsError(
+                "expected at most one of `afterSeq`, `afterOffset`, `after` - at `$`"
+            )
+        head = self._host.head if head_seq is None else head_seq
+        if params.after == "now":
+            return head
+        if params.after_seq is not UNSET:
+            if head_seq is None:
+                raise InvalidParamsError(
+                    "a seq orders one session; give `afterOffset` in this scope - at `$.afterSeq`"
+                )
+            after = parse_position(params.after_seq)
+            check_position(after, head)
+            return after
+        if params.after_offset is not UNSET:
+            after = parse_position(params.after_offset)
+            check_position(after, self._host.head)
+            if view.session_key is None:
+                return after
+            return await self._queries.seq_at(view.session_key, after, head)
+        return 0
+
+    async def _unsubscribe(self, client: ClientConnection, params: p.UnsubscribeParams) -> Done:
+        if not client.unsubscribe(params.subscription_id):
+            raise InvalidParamsError(
+                f"no subscription {params.subscription_id!r} on this connection"
+                " - at `$.subscriptionId`"
+            )
+        return Done()
+
+    # -- decisions and status ---------------------------------------------------------------------
+
+    async def _permission_list(
+        self, client: ClientConnection, params: p.PermissionListParams
+    ) -> Page:
+        return await self._queries.decisions(params)
+
+    async def _respond(
+        self, client: ClientConnection, params: p.PermissionRespondParams
+    ) -> Decision:
+        row = await self._house.respond(params.permission_id, params.option_id, client.origin)
+        return decision_view(row)
+
+    async def _runtime_status(
+        self, client: ClientConnection, params: p.RuntimeStatusParams
+    ) -> RuntimeStatus | Page:
+        if params.session_id is not None:
+            return await self._host.board.of_session(params.session_id)
+        return await self._host.board.of_all(params)
+
+
+def _says_yes(capabilities: Raw | UnsetType, name: str) -> bool:
+    """Whether a client offers something: `true`, or an object for it."""
+    if not isinstance(capabilities, Raw):
+        return False
+    try:
+        value = msgspec.json.decode(capabilities, type=dict[str, object]).get(name)
+    except msgspec.DecodeError:
+        return False
+    return value is not None and value is not False

@@ -1,0 +1,166 @@
+"""One cursor over the journal: history, then live batches, by one code path and without a seam.
+
+A subscription that keeps up is handed committed batches as they are published, encoded once for
+all. One that does not is no longer handed anything: it reads the store at its client's pace until
+it has caught up again. Its memory is the outbox of its connection, which is bounded.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import anyio
+
+from acphost.ids import SubscriptionId
+from acphost.journal.event import EventRow, encode_events
+from acphost.journal.feed import Batch, Feed
+from acphost.journal.reader import Reader
+from acphost.server.outbox import Outbox
+
+#: Of one notification with history.
+PAGE_EVENTS = 1000
+PAGE_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Which rows of the journal a subscription sees."""
+
+    #: None: the whole journal, by offset.
+    session_key: int | None
+    run_key: int | None = None
+    kinds: frozenset[str] | None = None
+    workspace_id: str | None = None
+    #: Tells whether a session is in that workspace.
+    is_member: Callable[[str | None], bool] | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every row of the scope is seen: then a shared encoding serves."""
+        return self.run_key is None and self.kinds is None and self.is_member is None
+
+    def shows(self, row: EventRow) -> bool:
+        """Whether a live row of the scope is seen."""
+        return (
+            (self.run_key is None or row.run_key == self.run_key)
+            and (self.is_member is None or self.is_member(row.session_id))
+            and self.shows_kind(row)
+        )
+
+    def shows_kind(self, row: EventRow) -> bool:
+        """Whether a row that the reader has chosen is seen."""
+        return self.kinds is None or row.kind in self.kinds
+
+
+class Subscription:
+    """A client's place in the journal."""
+
+    def __init__(
+        self,
+        subscription_id: SubscriptionId,
+        view: View,
+        *,
+        after: int,
+        feed: Feed,
+        reader: Reader,
+        outbox: Outbox,
+        head: Callable[[], int],
+    ) -> None:
+        self.id = subscription_id
+        self._view = view
+        #: Last row scanned: a seq in the scope of a session, else an offset.
+        self._after = after
+        self._feed = feed
+        self._reader = reader
+        self._outbox = outbox
+        self._scanned = head
+        self._is_live = False
+        self._missed = False
+        self._lagging = anyio.Event()
+        self._prefix = (
+            b'{"jsonrpc":"2.0","method":"events","params":{"subscriptionId":"%b","events":['
+            % subscription_id.encode()
+        )
+
+    def deliver(self, batch: Batch) -> None:
+        """Take a committed batch, or fall back to reading; called by the feed, never blocks."""
+        if not self._is_live:
+            self._missed = True
+            return
+        if not self._outbox.has_room:
+            self._is_live = False
+            self._lagging.set()
+            return
+        view = self._view
+        if view.is_plain:
+            self._send(batch.encoded, batch.rows[-1])
+        else:
+            shown = [row for row in batch.rows if view.shows(row)]
+            if shown:
+                self._send(encode_events(shown), batch.rows[-1])
+        self._after = self._position(batch.rows[-1])
+
+    def _position(self, row: EventRow) -> int:
+        if self._view.session_key is None:
+            return row.offset
+        assert row.seq is not None, "rows of a session are numbered"
+        return row.seq
+
+    async def run(self) -> None:
+        """Serve until cancelled: catch up, stay live, catch up again when the client was slow."""
+        self._feed.attach(self, self._view.session_key)
+        try:
+            told = False
+            while not self._outbox.is_broken:
+                await self._catch_up(tell=not told)
+                told = True
+                await self._lagging.wait()
+                self._lagging = anyio.Event()
+        finally:
+            self._feed.detach(self, self._view.session_key)
+
+    async def _catch_up(self, *, tell: bool) -> None:
+        while not self._outbox.is_broken:
+            await self._outbox.room()
+            # What is published while the page is read may be missing from it.
+            self._missed = False
+            rows = await self._read()
+            if rows:
+                self._after = self._position(rows[-1])
+                shown = [row for row in rows if self._view.shows_kind(row)]
+                if shown:
+                    self._send(encode_events(shown), rows[-1])
+            elif not self._missed:
+                # Nothing was awaited since the read: from here on every batch is delivered.
+                self._is_live = True
+                if tell:
+                    self._tell_caught_up()
+                return
+
+    async def _read(self) -> Sequence[EventRow]:
+        if self._view.session_key is None:
+            return await self._reader.events_after_offset(
+                self._after,
+                limit=PAGE_EVENTS,
+                max_bytes=PAGE_BYTES,
+                workspace_id=self._view.workspace_id,
+            )
+        return await self._reader.events_after_seq(
+            self._view.session_key,
+            self._after,
+            limit=PAGE_EVENTS,
+            max_bytes=PAGE_BYTES,
+            run_key=self._view.run_key,
+        )
+
+    def _send(self, events: bytes, last: EventRow) -> None:
+        seq = b"" if self._view.session_key is None else b',"seq":"%018d"' % (last.seq or 0)
+        self._outbox.put(
+            b'%b%b],"cursor":{"offset":"%018d"%b}}}\n' % (self._prefix, events, last.offset, seq)
+        )
+
+    def _tell_caught_up(self) -> None:
+        seq = b"" if self._view.session_key is None else b',"seq":"%018d"' % self._after
+        self._outbox.put(
+            b'%b],"cursor":{"offset":"%018d"%b},"caughtUp":true}}\n'
+            % (self._prefix, self._scanned(), seq)
+        )

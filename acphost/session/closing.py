@@ -1,0 +1,127 @@
+"""How a run ends: the one terminal event, and everything of the run that ends with it. Pure."""
+
+from collections.abc import Iterable
+
+import msgspec
+from msgspec import Raw
+
+from acphost.errors import AcpHostError, AuthRequiredError, RemoteError
+from acphost.journal.event import SYNTHETIC, Draft
+from acphost.journal.rows import RunRow
+from acphost.provider.connection import AgentGoneError
+from acphost.provider.traits import Traits
+from acphost.session.continuity import remote_error
+from acphost.session.ending import Ending
+from acphost.session.scribe import note
+from acphost.session.turn import Turn
+from acphost.wire.acp import PromptResult, lenient
+from acphost.wire.event import Kind
+from acphost.wire.host import ErrorWord, RunStatus
+
+_KINDS = {
+    RunStatus.COMPLETED: Kind.RUN_COMPLETED,
+    RunStatus.FAILED: Kind.RUN_FAILED,
+    RunStatus.CANCELLED: Kind.RUN_CANCELLED,
+    RunStatus.INTERRUPTED: Kind.RUN_INTERRUPTED,
+}
+
+
+def of_answer(traits: Traits, turn: Turn, answer: Raw | AcpHostError) -> Ending:
+    """What the answer to the prompt, or the lack of one, says about the run."""
+    if isinstance(answer, AgentGoneError):
+        return of_lost_agent(turn.run, answer)
+    if isinstance(answer, AcpHostError) and not isinstance(answer, RemoteError):
+        return Ending(status=RunStatus.FAILED, error_code=answer.word, error=str(answer))
+    if isinstance(answer, RemoteError):
+        facts = turn.facts(error=answer)
+        extra: dict[str, object] = {"agentError": remote_error(answer)}
+    else:
+        result = _prompt_result(answer)
+        facts = turn.facts(stop_reason=result.stop_reason, has_usage=isinstance(result.usage, Raw))
+        extra = {"response": answer}
+        if isinstance(result.usage, Raw):
+            extra["usage"] = result.usage
+    verdict = traits.judge_turn(facts)
+    return Ending(
+        status=RunStatus(verdict.outcome),
+        stop_reason=facts.stop_reason or None,
+        error_code=verdict.error_code,
+        error=verdict.error,
+        empty=verdict.outcome == "completed" and turn.content == 0,
+        extra=extra,
+        rebind=verdict.rebind,
+        cancel_lingers=verdict.cancel_lingers,
+    )
+
+
+def of_lost_agent(run: RunRow, gone: AgentGoneError) -> Ending:
+    """The process went away with the prompt unanswered: nobody knows the outcome."""
+    asked = run.cancel_requested_at is not None
+    return Ending(
+        status=RunStatus.INTERRUPTED,
+        error_code=ErrorWord.CANCEL_UNCONFIRMED if asked else ErrorWord.AGENT_EXITED,
+        error=str(gone),
+        extra={
+            "exitCode": gone.exit.code if gone.exit else None,
+            "signal": gone.exit.signal if gone.exit else None,
+            "stderr": gone.stderr,
+        },
+    )
+
+
+def of_failed_start(error: AcpHostError) -> Ending:
+    """The agent could not be had for this run; the prompt was never sent."""
+    word = ErrorWord.AGENT_UNAVAILABLE
+    if isinstance(error, AuthRequiredError):
+        word = ErrorWord.AUTH_REQUIRED
+    elif isinstance(error, RemoteError):
+        word = ErrorWord.AGENT_ERROR
+    extra = dict(error.details)
+    if isinstance(error, RemoteError):
+        extra["agentError"] = remote_error(error)
+    return Ending(status=RunStatus.FAILED, error_code=word, error=str(error), extra=extra)
+
+
+def conclude(
+    run: RunRow, ending: Ending, before: Iterable[Draft], *, next_seq: int, now: int
+) -> list[Draft]:
+    """Bring the run's row to its end; the events, `before` first and the terminal one last."""
+    drafts = list(before)
+    run.status = ending.status
+    run.stop_reason = ending.stop_reason
+    run.error_code, run.error = ending.error_code, ending.error
+    run.is_empty = ending.empty
+    run.ended_at = now
+    run.terminal_seq = run.last_seq = next_seq + len(drafts)
+    if run.first_seq is None:
+        run.first_seq = next_seq
+    payload = {
+        "stopReason": ending.stop_reason,
+        "errorCode": ending.error_code,
+        "error": ending.error,
+        "empty": ending.empty,
+        **ending.extra,
+    }
+    drafts.append(note(_KINDS[ending.status], payload, run=run, host=ending.host))
+    return drafts
+
+
+def abandoned_tools(turn: Turn) -> list[Draft]:
+    """Close the calls that the agent left open: their outcome is unknown (TC-3)."""
+    return [
+        note(
+            Kind.TOOL_FAILED,
+            {"toolCallId": tool_call_id, "status": "failed"},
+            run=turn.run,
+            host={"outcome": "unknown"},
+            flags=SYNTHETIC,
+        )
+        for tool_call_id in turn.open_tools
+    ]
+
+
+def _prompt_result(raw: Raw) -> PromptResult:
+    try:
+        return lenient(PromptResult, raw)
+    except msgspec.DecodeError:
+        return PromptResult()

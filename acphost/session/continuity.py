@@ -1,0 +1,288 @@
+"""How a session gets an agent that remembers it: the ladder of contract section 7, rung by rung."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import msgspec
+
+from acphost.errors import AcpHostError, AgentUnavailableError, AuthRequiredError, RemoteError
+from acphost.ids import AcpSessionId, Clock, mint
+from acphost.journal.rows import BindingRow, RunRow
+from acphost.journal.statements import save_binding
+from acphost.provider.connection import AgentGoneError
+from acphost.provider.pool import AgentPool
+from acphost.provider.process import AgentProcess, Sink
+from acphost.provider.traits import LoadStatus, Rung
+from acphost.session.packet import Packet
+from acphost.session.scribe import Scribe, note
+from acphost.wire.acp import Models, SessionOpened, lenient
+from acphost.wire.event import Kind
+from acphost.wire.host import ContinuityCode, Mode
+
+#: What `session/load` is called on which rung.
+_METHODS = {Rung.RESUME: "session/resume", Rung.LOAD: "session/load"}
+#: A process that dies while it loads is replaced this often for one run.
+MAX_PROCESSES = 2
+
+
+@dataclass(slots=True)
+class Binding:
+    """A live agent process together with one ACP session inside it."""
+
+    process: AgentProcess
+    acp_session_id: AcpSessionId
+    row: BindingRow
+    model_id: str | None = None
+    #: Sent ahead of the next prompt, once: the history packet of a cold resume.
+    prelude: str | None = None
+
+
+@dataclass(slots=True)
+class Replay:
+    """What an agent says between our request to load and our next prompt."""
+
+    count: int = 0
+    last_seq: int | None = None
+
+
+class Binder:
+    """Finds or makes the binding of one session, and writes down which way it went."""
+
+    def __init__(
+        self,
+        scribe: Scribe,
+        pool: AgentPool,
+        sink: Sink,
+        *,
+        now: Clock,
+        history: Callable[[RunRow | None], Awaitable[Packet | None]],
+        mcp_servers: Callable[[], Awaitable[list[msgspec.Raw]]],
+    ) -> None:
+        self._scribe = scribe
+        self._row = scribe.row
+        self._pool = pool
+        self._sink = sink
+        self._now = now
+        self._history = history
+        self._mcp_servers = mcp_servers
+        self.binding: Binding | None = None
+        #: Set while what the agent says is history, not news.
+        self.replay: Replay | None = None
+
+    @property
+    def is_live(self) -> bool:
+        """Whether the next prompt can go to the binding there is."""
+        return self.binding is not None and self.binding.process.is_live
+
+    async def ensure(self, run: RunRow | None) -> Binding:
+        """The binding for this run, by the first rung that holds.
+
+        Raises AgentUnavailableError, AuthRequiredError, RemoteError, AgentGoneError.
+        """
+        if self.binding is not None and self.is_live:
+            self._row.mode = Mode.NATIVE_LIVE
+            self._row.continuity_code = ContinuityCode.CONTINUOUS
+            self._row.continuity_reason = None
+            return self.binding
+        for attempt in range(1, MAX_PROCESSES + 1):
+            process = await self._pool.acquire(
+                self._row.agent_id, session_id=self._row.session_id, cwd=self._row.cwd
+            )
+            try:
+                self.binding = await self._climb(process, run)
+            except AgentGoneError:
+                if attempt == MAX_PROCESSES:
+                    raise
+            except BaseException:
+                process.stop_unless_shared()
+                raise
+            else:
+                return self.binding
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _climb(self, process: AgentProcess, run: RunRow | None) -> Binding:
+        row = self._row
+        capabilities = process.greeting.agent_capabilities
+        row.supports_load = capabilities.load_session
+        row.supports_resume = capabilities.offers("resume")
+        rungs = process.traits.ladder(capabilities)
+        known = None if row.acp_session_id is None else AcpSessionId(row.acp_session_id)
+        reason: str | None = None
+        if known is not None:
+            for rung in (Rung.RESUME, Rung.LOAD):
+                if rung in rungs:
+                    binding, reason = await self._reopen(process, rung, known, run)
+                    if binding is not None:
+                        return binding
+            if not {Rung.RESUME, Rung.LOAD} & set(rungs):
+                row.load_status = LoadStatus.UNSUPPORTED
+                reason = "the agent offers no way to load a session"
+        packet = await self._history(run)
+        return await self._begin(process, run, packet, reason)
+
+    # -- the rungs --------------------------------------------------------------------------------
+
+    async def _reopen(
+        self, process: AgentProcess, rung: Rung, known: AcpSessionId, run: RunRow | None
+    ) -> tuple[Binding | None, str | None]:
+        """Resume or load; the reason if that did not bring the session back."""
+        row, method = self._row, _METHODS[rung]
+        row.load_attempted = True
+        self.replay = replay = Replay()
+        try:
+            result = await process.reopen(method, known, self._sink, await self._params(process))
+        except AgentGoneError as exc:
+            self._load_failed(run, LoadStatus.FAILED, method, exc)
+            raise
+        except AuthRequiredError:
+            raise
+        except (RemoteError, AgentUnavailableError) as exc:
+            status = process.traits.judge_load_error(exc)
+            self._load_failed(run, status, method, exc)
+            return None, f"{method}: {exc}"
+        status = process.traits.judge_opened(result)
+        if status is not LoadStatus.LOADED:
+            process.detach(known)
+            refusal = AcpHostError("the agent answered, but does not know the session")
+            self._load_failed(run, status, method, refusal, response=bytes(result))
+            return None, f"{method}: {refusal}"
+        row.load_status = LoadStatus.LOADED
+        row.replay_seen, row.replay_count = replay.count > 0, replay.count
+        row.replay_seq = replay.last_seq
+        if rung is Rung.RESUME:
+            mode, kind = Mode.RESUMED, Kind.BINDING_RESUMED
+        else:
+            mode = Mode.REPLAY_SEEN if replay.count else Mode.LOADED
+            kind = Kind.BINDING_LOADED
+        return self._bound(
+            process, known, run, mode, kind, ContinuityCode.CONTINUOUS, None, result,
+            {"replayCount": replay.count},
+        ), None  # fmt: skip
+
+    async def _begin(
+        self, process: AgentProcess, run: RunRow | None, packet: Packet | None, reason: str | None
+    ) -> Binding:
+        """A new agent session, told the history if there is one."""
+        row = self._row
+        self.replay = None
+        acp_session_id, result = await process.new_session(self._sink, await self._params(process))
+        if packet is not None:
+            row.cold_packet_bytes, row.cold_truncated_reason = packet.size, packet.truncated_reason
+            binding = self._bound(
+                process, acp_session_id, run, Mode.COLD_RESUMED, Kind.BINDING_COLD_RESUMED,
+                ContinuityCode.HISTORY_FALLBACK, reason, result,
+                {
+                    "packetBytes": packet.size,
+                    "turns": packet.turns,
+                    "truncatedReason": packet.truncated_reason,
+                },
+            )  # fmt: skip
+            binding.prelude = packet.text
+            return binding
+        failed = row.load_attempted and row.load_status != LoadStatus.LOADED and reason is not None
+        mode = Mode.LOAD_FAILED_NEW if failed else Mode.NEW_SESSION
+        code = ContinuityCode.LOAD_FAILED_NEW if failed else ContinuityCode.NO_CONTEXT
+        return self._bound(
+            process, acp_session_id, run, mode, Kind.BINDING_STARTED, code, reason, result, {}
+        )
+
+    async def _params(self, process: AgentProcess) -> dict[str, object]:
+        params: dict[str, object] = {"cwd": self._row.cwd, "mcpServers": await self._mcp_servers()}
+        extra = msgspec.json.decode(self._row.additional_directories, type=list[str])
+        if extra and process.greeting.agent_capabilities.offers("additionalDirectories"):
+            params["additionalDirectories"] = extra
+        return params
+
+    # -- what is written down ---------------------------------------------------------------------
+
+    def _bound(
+        self,
+        process: AgentProcess,
+        acp_session_id: AcpSessionId,
+        run: RunRow | None,
+        mode: Mode,
+        kind: Kind,
+        code: ContinuityCode,
+        reason: str | None,
+        result: msgspec.Raw,
+        extra: dict[str, object],
+    ) -> Binding:
+        row = self._row
+        row.mode, row.continuity_code, row.continuity_reason = mode, code, reason
+        row.acp_session_id = acp_session_id
+        model_id = _current_model(result)
+        row.resolved_model = model_id or row.resolved_model
+        binding_row = BindingRow(
+            binding_id=mint("bind"),
+            session_key=row.key,
+            acp_session_id=acp_session_id,
+            launch_id=process.plan.launch_id,
+            mode=mode,
+            run_id=None if run is None else run.run_id,
+            created_at=self._now(),
+        )
+        payload = {
+            "acpSessionId": acp_session_id,
+            "mode": mode,
+            "reason": reason,
+            "pid": process.pid,
+            "agent": {"name": process.greeting.agent_info.name,
+                      "version": process.greeting.agent_info.version},
+            **extra,
+            "response": result,
+        }  # fmt: skip
+        self._scribe.write([note(kind, payload, run=run)], statements=[save_binding(binding_row)])
+        return Binding(process, acp_session_id, binding_row, model_id)
+
+    def _load_failed(
+        self,
+        run: RunRow | None,
+        status: LoadStatus,
+        method: str,
+        error: AcpHostError,
+        response: bytes | None = None,
+    ) -> None:
+        self._row.load_status = status
+        self.replay = None
+        payload: dict[str, object] = {
+            "acpSessionId": self._row.acp_session_id,
+            "method": method,
+            "loadStatus": status,
+            "reason": str(error),
+        }
+        if isinstance(error, RemoteError):
+            payload["agentError"] = remote_error(error)
+        if response is not None:
+            payload["response"] = msgspec.Raw(response)
+        self._scribe.write([note(Kind.BINDING_LOAD_FAILED, payload, run=run)])
+
+    def unbind(self, reason: str, *, status: str, run: RunRow | None) -> Binding | None:
+        """The binding is over: write it down, and return what it was."""
+        binding, self.binding, self.replay = self.binding, None, None
+        if binding is None:
+            return None
+        binding.row.status, binding.row.reason = status, reason
+        binding.row.ended_at = self._now()
+        binding.process.detach(binding.acp_session_id)
+        kind = Kind.BINDING_LOST if status == "lost" else Kind.BINDING_CLOSED
+        payload = {"acpSessionId": binding.acp_session_id, "reason": reason}
+        self._scribe.write([note(kind, payload, run=run)], statements=[save_binding(binding.row)])
+        return binding
+
+
+def remote_error(error: RemoteError) -> dict[str, object]:
+    """An agent's error object, whole."""
+    told: dict[str, object] = {"code": error.remote_code, "message": str(error)}
+    if error.data is not None:
+        told["data"] = msgspec.Raw(error.data)
+    return told
+
+
+def _current_model(result: msgspec.Raw) -> str | None:
+    try:
+        opened = lenient(SessionOpened, result)
+        if isinstance(opened.models, msgspec.Raw):
+            return lenient(Models, opened.models).current_model_id
+    except msgspec.DecodeError:
+        pass
+    return None

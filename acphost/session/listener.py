@@ -1,0 +1,185 @@
+"""The session's ear: every word of its agent is journaled, attributed and in wire order."""
+
+from collections.abc import Callable
+
+import msgspec
+from msgspec import Raw
+
+from acphost.errors import StorageError, StorageFullError
+from acphost.ids import Clock
+from acphost.journal.event import Draft, classify
+from acphost.journal.writer import Ticket, Writer
+from acphost.provider.connection import AgentGoneError, method_not_found
+from acphost.provider.process import AgentRequest
+from acphost.provider.traits import Traits
+from acphost.session import updates
+from acphost.session.continuity import Binder, Replay
+from acphost.session.decisions import CANCELLED
+from acphost.session.scribe import Scribe, encode, note, run_ref
+from acphost.session.state import SessionState
+from acphost.session.updates import Matter, Meaning
+from acphost.wire.base import AcpStruct
+from acphost.wire.event import Kind
+
+LATE = b'{"late":true}'
+
+
+class _Info(AcpStruct, frozen=True):
+    title: str | None = None
+
+
+class Listener:
+    """The `Sink` of one session: called by the reader of its agent, line by line."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        scribe: Scribe,
+        writer: Writer,
+        traits: Traits,
+        now: Clock,
+        *,
+        permission_timeout: float | None,
+        on_question: Callable[[str], None],
+    ) -> None:
+        self._state = state
+        self._scribe = scribe
+        self._log = scribe.log
+        self._writer = writer
+        self._traits = traits
+        self._source = traits.source
+        self._now = now
+        self._permission_timeout = permission_timeout
+        self._on_question = on_question
+        self._title_is_ours = state.row.title is not None
+        self.binder: Binder | None = None
+
+    # -- updates ----------------------------------------------------------------------------------
+
+    def on_update(self, tag: str, update: Raw, at: int) -> None:
+        """Journal an update: of the turn, late, of a replay, or of the session."""
+        state, payload = self._state, bytes(update)
+        meaning = updates.read(tag, update)
+        state.last_sign = at
+        replay = self.binder.replay if self.binder else None
+        if replay is not None and meaning.matter is not Matter.SESSION:
+            self._take_replay(replay, tag, meaning, update, payload, at)
+            return
+        turn, run, host = state.turn, None, meaning.host
+        if turn is not None and turn.prompt_sent:
+            if meaning.matter is not Matter.SESSION:
+                turn.take(meaning, update, at)
+                run = turn.ref
+            elif meaning.kind == Kind.USAGE_UPDATED:
+                run = turn.ref
+            turn.last_sign = at
+        elif meaning.matter is not Matter.SESSION:
+            late = state.late_run(at)
+            if late is not None:
+                run = run_ref(late)
+                host = LATE if host is None else host[:-1] + b"," + LATE[1:]
+        if meaning.kind == Kind.SESSION_INFO_UPDATED:
+            self._take_title(update)
+        self._writer.append_event(
+            self._log, meaning.kind, payload, at=at, run=run, source=self._source, host=host,
+            flags=classify(payload),
+        )  # fmt: skip
+
+    def _take_replay(
+        self, replay: Replay, tag: str, meaning: Meaning, update: Raw, payload: bytes, at: int
+    ) -> None:
+        """History told again is kept as evidence and counted, never shown as news."""
+        host: dict[str, object] = {"evidence": "adapter_replay", "originalKind": meaning.kind}
+        if meaning.kind == Kind.EVIDENCE and tag == "user_message_chunk":
+            host["originalKind"] = Kind.MESSAGE_USER
+        if self._traits.is_replay_noise(tag, update):
+            host["preamble"] = True
+        else:
+            replay.count += 1
+        replay.last_seq = self._writer.append_event(
+            self._log, Kind.EVIDENCE, payload, at=at, run=None, source=self._source,
+            host=encode(host), flags=classify(payload),
+        )  # fmt: skip
+
+    def _take_title(self, update: Raw) -> None:
+        """An agent's title is shown as long as no person has given one."""
+        if self._title_is_ours:
+            return
+        try:
+            title = msgspec.json.decode(update, type=_Info).title
+        except msgspec.DecodeError:
+            return
+        if title:
+            self._state.row.title = title
+            self._scribe.write([])
+
+    # -- other words ------------------------------------------------------------------------------
+
+    def on_extension(self, method: str, params: Raw, at: int) -> None:
+        """A notification that is no update: kept whole, and a sign of life."""
+        state = self._state
+        state.last_sign = at
+        turn = state.turn
+        if turn is not None:
+            turn.last_sign = at
+        payload = b'{"method":%b,"params":%b}' % (encode(method), bytes(params))
+        self._writer.append_event(
+            self._log, Kind.EVIDENCE, payload, at=at,
+            run=turn.ref if turn is not None and turn.prompt_sent else None,
+            source=self._source, host=b'{"evidence":"extension"}', flags=classify(payload),
+        )  # fmt: skip
+
+    def on_request(self, asked: AgentRequest, at: int) -> None:
+        """A question for people is opened; what this host does not offer is refused at once."""
+        self._state.last_sign = at
+        if asked.method != "session/request_permission":
+            asked.refuse(method_not_found(asked.method))
+            payload = b'{"method":%b,"params":%b}' % (encode(asked.method), bytes(asked.params))
+            turn = self._state.turn
+            self._scribe.write(
+                [Draft(
+                    Kind.EVIDENCE, payload, turn.ref if turn else None, self._source,
+                    b'{"evidence":"unsupported_request"}', None, classify(payload),
+                )]
+            )  # fmt: skip
+            return
+        self._open_question(asked)
+
+    def _open_question(self, asked: AgentRequest) -> None:
+        state, turn = self._state, self._state.turn
+        if turn is not None and turn.run.cancel_requested_at is not None:
+            # The turn is being stopped: nobody should be asked about it any more.
+            asked.answer(CANCELLED)
+            return
+        question, change = state.desk.open(
+            asked, turn.run if turn else None, timeout=self._permission_timeout
+        )
+        state.refresh()
+        self._scribe.write(change.drafts, statements=change.statements)
+        if question is None:
+            asked.answer(CANCELLED)
+        else:
+            if turn is not None:
+                turn.alive.set()
+            self._on_question(question.row.permission_id)
+
+    def on_gone(self, gone: AgentGoneError) -> None:
+        """The process is gone; its open prompt was failed before this is called."""
+        state = self._state
+        change = state.desk.withdraw_all("the agent's process ended")
+        drafts = list(change.drafts)
+        if gone.stderr:
+            drafts.append(note(Kind.AGENT_STDERR, {"text": gone.stderr}, run=state.last_run))
+        state.refresh()
+        if drafts:
+            self._scribe.write(drafts, statements=change.statements)
+        if self.binder is not None:
+            self.binder.unbind(str(gone), status="lost", run=state.last_run)
+
+
+async def settled(writer: Writer, ticket: Ticket) -> None:
+    """Wait for a unit, but not for a disk that is in trouble: some steps cannot be put off."""
+    try:
+        await writer.durable(ticket)
+    except (StorageError, StorageFullError):
+        return

@@ -1,0 +1,204 @@
+"""What a start makes of the store that a crash left behind (contract section 2, ARCHITECTURE 4).
+
+Every live claim in it is false now. Each session is put right in one unit, so that a crash in the
+middle of this leaves every session either as it was or done; doing it again changes nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from acphost.ids import Clock
+from acphost.journal.event import SYNTHETIC, Draft, RunRef
+from acphost.journal.reader import Reader
+from acphost.journal.rows import BindingRow, DecisionRow, ProcessRow, RunRow, SessionRow
+from acphost.journal.statements import (
+    Statement,
+    save_binding,
+    save_decision,
+    save_process,
+    save_run,
+    save_session,
+)
+from acphost.journal.store import Store
+from acphost.journal.writer import SessionLog
+from acphost.log import get_logger
+from acphost.session import closing
+from acphost.session.decisions import withdrawal
+from acphost.session.ending import Ending
+from acphost.session.scribe import note
+from acphost.transport.processes import Launch, end_launch
+from acphost.wire.acp import ToolCall, lenient
+from acphost.wire.event import Kind
+from acphost.wire.host import ErrorWord, RunStatus, SessionStatus
+
+log = get_logger()
+
+_TOOL_KINDS = frozenset(
+    {Kind.TOOL_STARTED, Kind.TOOL_UPDATED, Kind.TOOL_COMPLETED, Kind.TOOL_FAILED}
+)
+_CLOSING_KINDS = frozenset({Kind.TOOL_COMPLETED, Kind.TOOL_FAILED})
+
+
+async def sweep_processes(store: Store, now: Clock) -> int:
+    """End every agent process that an earlier daemon left, and what it had started."""
+    ended = 0
+    for row in await store.reader.processes(unended_only=True):
+        survivors = await end_launch(_launch(row))
+        if survivors:
+            log.warning("agent_survived", agent=row.agent_id, pids=[p.pid for p in survivors])
+            continue
+        row.ended_at = now()
+        store.writer.record([save_process(row)])
+        ended += 1
+    return ended
+
+
+def _launch(row: ProcessRow) -> Launch:
+    return Launch(
+        launch_id=row.launch_id,
+        pid=row.pid or 0,
+        birth=row.birth or "",
+        pgid=row.pgid or 0,
+        boot_id=row.boot_id or "",
+    )
+
+
+@dataclass(slots=True)
+class _Remains:
+    """What of one session is not closed."""
+
+    runs: list[RunRow] = field(default_factory=list)
+    endless: list[RunRow] = field(default_factory=list)
+    decisions: list[DecisionRow] = field(default_factory=list)
+    bindings: list[BindingRow] = field(default_factory=list)
+
+
+async def reconcile(store: Store, now: Clock) -> int:
+    """Put every session right that was at work when the last daemon ended; returns how many."""
+    unfinished = await store.reader.unfinished()
+    remains: dict[int, _Remains] = defaultdict(_Remains)
+    for run in unfinished.runs:
+        remains[run.session_key].runs.append(run)
+    for run in unfinished.endless:
+        remains[run.session_key].endless.append(run)
+    for decision in unfinished.decisions:
+        remains[decision.session_key].decisions.append(decision)
+    for binding in unfinished.bindings:
+        remains[binding.session_key].bindings.append(binding)
+    for session_key, left in remains.items():
+        session = await store.reader.session_by_key(session_key)
+        if session is not None:
+            await _reconcile_session(store, session, left, now())
+    await store.writer.drain()
+    return len(remains)
+
+
+async def _reconcile_session(store: Store, session: SessionRow, left: _Remains, now: int) -> None:
+    numbering = SessionLog(session.key, session.session_id, session.last_seq)
+    drafts: list[Draft] = []
+    statements: list[Statement] = []
+    for decision in left.decisions:
+        decision.status, decision.resolved_at = "expired", now
+        drafts.append(withdrawal(decision, "the daemon was restarted"))
+        statements.append(save_decision(decision))
+    interrupted: RunRow | None = None
+    for run in left.runs:
+        if run.status == RunStatus.RUNNING:
+            before = await _abandoned_tools(store.reader, run)
+            drafts += closing.conclude(
+                run, _interruption(run), before, next_seq=numbering.seq + len(drafts) + 1, now=now
+            )
+            run.updated_at = now
+            statements.append(save_run(run))
+            interrupted = run
+    for run in left.endless:
+        drafts.append(_missing_end(run, numbering.seq + len(drafts) + 1))
+        statements.append(save_run(run))
+    for binding in left.bindings:
+        binding.status, binding.reason, binding.ended_at = "lost", "the daemon was restarted", now
+        payload = {"acpSessionId": binding.acp_session_id, "reason": binding.reason}
+        drafts.append(note(Kind.BINDING_LOST, payload))
+        statements.append(save_binding(binding))
+    waiting = any(run.status == RunStatus.PENDING for run in left.runs)
+    drafts += await _settle_queue(store.reader, session, interrupted, waiting=waiting)
+    session.updated_at = now
+    statements.append(save_session(session))
+    store.writer.append(numbering, drafts, statements, at=now)
+
+
+def _interruption(run: RunRow) -> Ending:
+    asked = run.cancel_requested_at is not None
+    return Ending(
+        status=RunStatus.INTERRUPTED,
+        error_code=ErrorWord.CANCEL_UNCONFIRMED if asked else ErrorWord.HOST_RESTARTED,
+        error="the daemon ended before the agent's answer was read; the outcome is unknown",
+    )
+
+
+async def _settle_queue(
+    reader: Reader, session: SessionRow, interrupted: RunRow | None, *, waiting: bool
+) -> list[Draft]:
+    """What was waiting goes on waiting, until a person says so or sends again."""
+    unresolved = interrupted is not None or bool(await reader.unresolved_runs(session.key))
+    held: list[Draft] = []
+    if session.held_reason is None and (unresolved or waiting):
+        session.held_reason = ErrorWord.HOST_RESTARTED
+        held.append(note(Kind.QUEUE_HELD, {"reason": session.held_reason}))
+    if interrupted is not None:
+        session.last_run_status = interrupted.status
+    session.active_run_id = None
+    is_held = session.held_reason is not None
+    session.status = SessionStatus.HELD if is_held else SessionStatus.IDLE
+    session.status_reason = session.held_reason
+    return held
+
+
+async def _abandoned_tools(reader: Reader, run: RunRow) -> Sequence[Draft]:
+    """Close the tool calls that the run had open, as far as its events tell."""
+    still_open: dict[str, None] = {}
+    seq = (run.first_seq or 1) - 1
+    while rows := await reader.events_after_seq(
+        run.session_key, seq, limit=1000, max_bytes=1 << 20, run_key=run.key
+    ):
+        seq = rows[-1].seq or seq
+        for row in rows:
+            if row.kind in _TOOL_KINDS:
+                tool_call_id = _tool_call_id(row.payload)
+                if row.kind in _CLOSING_KINDS:
+                    still_open.pop(tool_call_id, None)
+                else:
+                    still_open[tool_call_id] = None
+    return [
+        note(
+            Kind.TOOL_FAILED,
+            {"toolCallId": tool_call_id, "status": "failed"},
+            run=run,
+            host={"outcome": "unknown"},
+            flags=SYNTHETIC,
+        )
+        for tool_call_id in still_open
+    ]
+
+
+def _tool_call_id(payload: bytes) -> str:
+    try:
+        return lenient(ToolCall, payload).tool_call_id
+    except msgspec.DecodeError:
+        return ""
+
+
+def _missing_end(run: RunRow, seq: int) -> Draft:
+    """A run that is over by its row gets the event that says so."""
+    kind = {
+        RunStatus.COMPLETED: Kind.RUN_COMPLETED,
+        RunStatus.FAILED: Kind.RUN_FAILED,
+        RunStatus.CANCELLED: Kind.RUN_CANCELLED,
+        RunStatus.INTERRUPTED: Kind.RUN_INTERRUPTED,
+    }[RunStatus(run.status)]
+    run.terminal_seq = seq
+    run.last_seq = max(run.last_seq or 0, seq)
+    draft = note(kind, {"stopReason": run.stop_reason, "errorCode": run.error_code}, run=run)
+    return draft._replace(flags=SYNTHETIC, run=RunRef(run.key, run.run_id))

@@ -1,0 +1,93 @@
+"""What a session is doing, as facts, and the one word that follows from them."""
+
+from dataclasses import dataclass, field
+
+from acphost.journal.rows import RunRow, SessionRow
+from acphost.session.decisions import DecisionDesk
+from acphost.session.queue import RunQueue
+from acphost.session.turn import Turn
+from acphost.wire.host import SessionStatus
+
+#: Updates that come later than this after a turn belong to the session, not to that turn.
+LATE_WINDOW = 30_000
+
+#: A hold that a person asked for stays until a person ends it; the others end with the next send.
+USER_HOLD = "user"
+
+
+@dataclass(slots=True)
+class SessionState:
+    """The live side of a session; `row` is what the store knows of it."""
+
+    row: SessionRow
+    queue: RunQueue
+    desk: DecisionDesk
+    turn: Turn | None = None
+    #: The binding for the head of the queue is being made ready.
+    starting: bool = False
+    #: Why the agent could not be had, until the next attempt.
+    trouble: tuple[SessionStatus, str] | None = None
+    #: The daemon drains: nothing new starts.
+    closing: bool = False
+    last_run: RunRow | None = None
+    last_end: int = 0
+    last_sign: int | None = None
+    #: Interrupted runs that nobody has resumed or dismissed.
+    unresolved: set[str] = field(default_factory=set)
+
+    def refresh(self) -> None:
+        """Bring the stored status up to the facts, strongest word first (contract section 1)."""
+        row = self.row
+        row.active_run_id = self.turn.run.run_id if self.turn else None
+        row.status, row.status_reason = self._word()
+
+    def _word(self) -> tuple[SessionStatus, str | None]:
+        if self.trouble is not None:
+            return self.trouble
+        if len(self.desk):
+            return SessionStatus.WAITING, "a decision is open"
+        if self.turn is not None:
+            if self.turn.run.cancel_requested_at is not None:
+                return SessionStatus.STOPPING, None
+            return SessionStatus.RUNNING, None
+        if self.starting:
+            return SessionStatus.STARTING, None
+        if self.row.held_reason is not None:
+            return SessionStatus.HELD, self.row.held_reason
+        return SessionStatus.IDLE, None
+
+    def hold(self, reason: str) -> bool:
+        """Let nothing start until released; whether that is news."""
+        if self.row.held_reason is not None:
+            return False
+        self.row.held_reason = reason
+        return True
+
+    @property
+    def is_held_by_user(self) -> bool:
+        """Whether only a person's release ends the hold."""
+        reason = self.row.held_reason
+        return reason is not None and reason.partition(":")[0] == USER_HOLD
+
+    def may_start(self) -> bool:
+        """Whether the head of the queue can be made ready now."""
+        return (
+            bool(self.queue)
+            and self.turn is None
+            and not self.starting
+            and self.row.held_reason is None
+            and not self.closing
+        )
+
+    def is_quiet(self, now: int, threshold: float) -> bool:
+        """Running without a sign of life; waiting for a person or a tool does not count (CL-1)."""
+        if self.turn is None or self.row.status != SessionStatus.RUNNING:
+            return False
+        if self.turn.open_tools or len(self.desk):
+            return False
+        last = max(self.turn.last_sign, self.turn.run.started_at or 0)
+        return now - last > threshold * 1000
+
+    def late_run(self, at: int) -> RunRow | None:
+        """The ended turn that an update between turns still belongs to."""
+        return self.last_run if at - self.last_end <= LATE_WINDOW else None

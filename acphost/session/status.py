@@ -1,0 +1,206 @@
+"""The runtime status of a session in one snapshot (contract section 5)."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import msgspec
+from msgspec import Raw
+
+from acphost.errors import AgentNotFoundError, AgentUnavailableError
+from acphost.ids import Clock
+from acphost.journal.rows import SessionRow
+from acphost.provider.pool import AgentPool
+from acphost.session.conversation import Conversation
+from acphost.session.house import House
+from acphost.session.queries import Queries
+from acphost.session.views import quiet_or
+from acphost.settings.environment import child_environment
+from acphost.settings.model import AgentSettings, Settings
+from acphost.transport.program import find_program
+from acphost.wire.base import optional_timestamp
+from acphost.wire.host import (
+    AcpStatus,
+    ActiveRunStatus,
+    AgentDescriptor,
+    AgentHealth,
+    ColdResume,
+    Continuity,
+    Counts,
+    Jobs,
+    LiveBinding,
+    McpStatus,
+    ModelStatus,
+    Page,
+    QueueStatus,
+    RunStatus,
+    RuntimeStatus,
+    SessionStatus,
+    ToolCounts,
+    UsageStatus,
+)
+from acphost.wire.params import RuntimeStatusParams, SessionListParams
+
+
+class StatusBoard:
+    """Tells what every session and agent is doing, from the store and the live bindings."""
+
+    def __init__(
+        self,
+        house: House,
+        queries: Queries,
+        pool: AgentPool,
+        settings: Callable[[], Settings],
+        now: Clock,
+    ) -> None:
+        self._house = house
+        self._queries = queries
+        self._pool = pool
+        self._settings = settings
+        self._now = now
+
+    async def of_session(self, session_id: str) -> RuntimeStatus:
+        """One session's status. Raises SessionNotFoundError."""
+        return self.of_row(await self._queries.session_row(session_id))
+
+    async def of_all(self, params: RuntimeStatusParams) -> Page:
+        """Every session's status, active ones first."""
+        wanted = SessionListParams(
+            workspace_id=params.workspace_id, document_id=params.document_id, limit=200
+        )
+        rows = await self._queries.session_rows(wanted)
+        return Page(items=[Raw(msgspec.json.encode(self.of_row(row))) for row in rows])
+
+    def of_row(self, row: SessionRow) -> RuntimeStatus:
+        """The status of a session that was just read."""
+        live = self._house.live(row.session_id)
+        is_quiet = live is not None and live.is_quiet()
+        extra = msgspec.json.decode(row.additional_directories, type=list[str])
+        return RuntimeStatus(
+            mnote_session_id=row.session_id,
+            runtime=row.runtime,
+            profile=row.profile,
+            mode=row.mode,
+            status=quiet_or(row.status, is_quiet=is_quiet),
+            status_reason=_reason(row, live, self._now()) if is_quiet else row.status_reason,
+            continuity=Continuity(
+                mode=row.mode, code=row.continuity_code, reason=row.continuity_reason
+            ),
+            active_run=_active(row),
+            acp=_acp(row, live),
+            model=self._model(row),
+            roots=Counts(write=1 + len(extra), read_only=0),
+            mcp=McpStatus(
+                status="configured" if row.mcp_servers != b"[]" else "none",
+                tool_count=None,
+                failed=[],
+            ),
+            tools=ToolCounts(enabled=0, disabled=0),
+            queue=QueueStatus(queued=row.queued_count, held=row.held_reason),
+            jobs=Jobs(running=0, items=[]),
+            last_sign_of_life_at=optional_timestamp(live.state.last_sign if live else None),
+            usage=UsageStatus(),
+            cold_resume=ColdResume(
+                packet_bytes=row.cold_packet_bytes, truncated_reason=row.cold_truncated_reason
+            ),
+            logs=live.stderr_tail() if live else [],
+        )
+
+    def _model(self, row: SessionRow) -> ModelStatus:
+        try:
+            traits = self._pool.traits(row.agent_id)
+            command = self._pool.agent(row.agent_id).command
+        except AgentNotFoundError:
+            return ModelStatus(
+                profile_id=row.profile,
+                resolved_model=row.resolved_model,
+                provider_kind="acp",
+                credential_status="unknown",
+                config_source="env",
+                runtime_binary=None,
+            )
+        return ModelStatus(
+            profile_id=row.profile,
+            resolved_model=row.resolved_model,
+            provider_kind=traits.provider_kind,
+            credential_status="unknown",
+            config_source="profile file",
+            runtime_binary=Path(command[0]).name,
+        )
+
+    # -- agents -----------------------------------------------------------------------------------
+
+    def agents(self, environ: Mapping[str, str]) -> list[AgentDescriptor]:
+        """All configured agents, and whether each could be started; starts none."""
+        described = []
+        for agent_id, agent in sorted(self._settings().agents.items()):
+            problem = _problem(agent, environ)
+            problems = [] if problem is None else [problem]
+            resting = self._pool.is_resting(agent_id)
+            if resting:
+                problems.append("failed too often and rests; see the last error of its sessions")
+            described.append(
+                AgentDescriptor(
+                    agent_id=agent_id,
+                    display_name=agent.display_name or agent_id,
+                    provider=self._pool.traits(agent_id).provider,
+                    runtime=agent.runtime,
+                    acp_runtime=True,
+                    health=AgentHealth(
+                        installed=problem is None,
+                        version=self._pool.version(agent_id),
+                        launch=list(agent.command),
+                        problems=problems,
+                        state="failed" if resting else "ready",
+                    ),
+                )
+            )
+        return described
+
+
+def _problem(agent: AgentSettings, environ: Mapping[str, str]) -> str | None:
+    """Why the agent could not be started; None if nothing is in the way."""
+    env = child_environment(agent, environ)
+    try:
+        find_program(agent.command[0], str(Path.home()), env)
+    except AgentUnavailableError as exc:
+        return str(exc)
+    return None
+
+
+def _active(row: SessionRow) -> ActiveRunStatus | None:
+    if row.active_run_id is None:
+        return None
+    return ActiveRunStatus(run_id=row.active_run_id, status=RunStatus.RUNNING)
+
+
+def _reason(row: SessionRow, live: Conversation | None, now: int) -> str | None:
+    last = live.state.last_sign if live else None
+    if last is None:
+        return row.status_reason
+    return f"no sign of life for {(now - last) // 1000} s; the agent may be retrying in silence"
+
+
+def _acp(row: SessionRow, live: Conversation | None) -> AcpStatus:
+    return AcpStatus(
+        acp_session_id=row.acp_session_id,
+        supports_session_load=row.supports_load,
+        supports_resume=row.supports_resume,
+        load_attempted=row.load_attempted,
+        load_status=row.load_status,
+        replay_seen=row.replay_seen,
+        replay_seq=None if row.replay_seq is None else f"{row.replay_seq:018d}",
+        replay_message_count=row.replay_count,
+        live_binding=_binding(row, live),
+    )
+
+
+def _binding(row: SessionRow, live: Conversation | None) -> LiveBinding | None:
+    binding = live.binder.binding if live else None
+    if binding is None or not binding.process.is_live:
+        return None
+    busy = row.status not in (SessionStatus.IDLE, SessionStatus.HELD)
+    return LiveBinding(
+        status="busy" if busy else "idle",
+        workspace_key=Path(row.cwd).as_uri(),
+        pid=binding.process.pid,
+    )

@@ -1,0 +1,81 @@
+"""A run in flight: what its agent has done so far, and what is still open."""
+
+import anyio
+from msgspec import Raw
+
+from acphost.errors import RemoteError
+from acphost.journal.event import RunRef
+from acphost.journal.rows import RunRow
+from acphost.journal.writer import Ticket
+from acphost.provider.traits import TurnFacts
+from acphost.session.decisions import OpenQuestion
+from acphost.session.ending import Ending
+from acphost.session.updates import Matter, Meaning, text_of
+from acphost.wire.acp import ToolCall
+from acphost.wire.event import Kind
+
+#: A longer answer is no remark of the agent about itself.
+REMARK_LIMIT = 400
+_CLOSED = frozenset({"completed", "failed"})
+
+
+class Turn:
+    """Facts of one prompt between `run.started` and its terminal event."""
+
+    def __init__(self, run: RunRow) -> None:
+        self.run = run
+        self.ref = RunRef(run.key, run.run_id)
+        #: The agent showed a sign of life for this prompt.
+        self.alive = anyio.Event()
+        self.cancel_asked = anyio.Event()
+        self.over = anyio.Event()
+        self.cancel_sent = False
+        self.cancel_ticket: Ticket | None = None
+        #: Open questions that the stop has answered; the agent is told once that is on disk.
+        self.dismissed_questions: list[OpenQuestion] = []
+        self.hold_queue = False
+        self.start_ticket = Ticket(0)
+        self.ending: Ending | None = None
+        self.prompt_sent = False
+        self.updates = 0
+        self.content = 0
+        self.remark: str | None = ""
+        self.open_tools: dict[str, ToolCall] = {}
+        self.last_sign = 0
+
+    def take(self, meaning: Meaning, update: Raw, at: int) -> None:
+        """Follow an update of this turn."""
+        self.updates += 1
+        self.last_sign = at
+        if self.updates == 1:
+            self.alive.set()
+        if meaning.tool is not None:
+            self._follow_tool(meaning.tool)
+        elif meaning.matter is Matter.CONTENT:
+            self.content += 1
+            if self.remark is not None and meaning.kind == Kind.MESSAGE_DELTA:
+                self._listen(update)
+
+    def _follow_tool(self, tool: ToolCall) -> None:
+        self.content += 1
+        if tool.status in _CLOSED:
+            self.open_tools.pop(tool.tool_call_id, None)
+        else:
+            self.open_tools[tool.tool_call_id] = tool
+
+    def _listen(self, update: Raw) -> None:
+        remark = (self.remark or "") + text_of(update)
+        self.remark = remark if len(remark) <= REMARK_LIMIT else None
+
+    def facts(
+        self, *, stop_reason: str = "", error: RemoteError | None = None, has_usage: bool = False
+    ) -> TurnFacts:
+        """What the traits judge the end of the turn by."""
+        return TurnFacts(
+            stop_reason=stop_reason,
+            error=error,
+            has_usage=has_usage,
+            cancel_sent=self.cancel_sent,
+            updates=self.updates,
+            remark=self.remark,
+        )

@@ -1,0 +1,183 @@
+"""Rows of the store as the records that clients read. Pure."""
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from acphost.journal.rows import DecisionRow, RunRow, SessionRow
+from acphost.wire.base import NULL, optional_timestamp, position_text, timestamp
+from acphost.wire.host import (
+    ENVELOPE_SCHEMA,
+    Decision,
+    QueuedRun,
+    Recovery,
+    Run,
+    RunStatus,
+    Session,
+    SessionStatus,
+)
+
+_RUNTIME_GROUPS = frozenset({"reasonix", "hermes", "chat_only", "api_chat"})
+
+
+def session_view(
+    row: SessionRow, *, status: str | None = None, recovery: Recovery | None = None
+) -> Session:
+    """A session; `status` overrides the stored word where time has changed it."""
+    return Session(
+        session_id=row.session_id,
+        title=row.title,
+        agent_id=row.agent_id,
+        runtime=row.runtime,
+        profile=row.profile,
+        resolved_model=row.resolved_model,
+        workspace_id=row.workspace_id,
+        cwd=row.cwd,
+        document_id=row.document_id,
+        actor_id=row.actor_id,
+        pinned=row.pinned,
+        status=status or row.status,
+        status_reason=row.status_reason,
+        mode=row.mode,
+        acp_session_id=row.acp_session_id,
+        active_run_id=row.active_run_id,
+        queued_count=row.queued_count,
+        last_run_status=row.last_run_status,
+        last_seq=position_text(row.last_seq),
+        created_at=timestamp(row.created_at),
+        updated_at=timestamp(row.updated_at),
+        runtime_group=row.runtime if row.runtime in _RUNTIME_GROUPS else "acp",
+        active_pinned=row.active_run_id is not None,
+        recovery=recovery,
+    )
+
+
+def run_view(
+    row: RunRow, *, recovery: Recovery | None = None, envelope: Raw | UnsetType = UNSET
+) -> Run:
+    """A run."""
+    return Run(
+        host_run_id=row.run_id,
+        request_id=row.request_id,
+        agent_id=row.agent_id,
+        provider=row.provider,
+        profile=row.profile,
+        provider_run_id=row.provider_run_id,
+        session_id=row.session_id,
+        actor_id=row.actor_id,
+        workspace_id=row.workspace_id,
+        document_id=row.document_id,
+        parent_run_id=row.parent_run_id,
+        status=row.status,
+        queue_position=row.queue_position,
+        stop_reason=row.stop_reason,
+        error_code=row.error_code,
+        error=row.error,
+        empty=row.is_empty,
+        continuity=row.continuity,
+        acp_session_id=row.acp_session_id,
+        context_refs=msgspec.json.decode(row.context_refs, type=list[str]),
+        target_snapshot_hash=row.target_hash,
+        capability_snapshot_hash=row.capability_hash,
+        cancel_requested_at=optional_timestamp(row.cancel_requested_at),
+        first_seq=_optional_position(row.first_seq),
+        last_seq=_optional_position(row.last_seq),
+        terminal_seq=_optional_position(row.terminal_seq),
+        dismissed_at=optional_timestamp(row.dismissed_at),
+        created_at=timestamp(row.created_at),
+        started_at=optional_timestamp(row.started_at),
+        ended_at=optional_timestamp(row.ended_at),
+        updated_at=timestamp(row.updated_at),
+        recovery=recovery,
+        envelope=envelope,
+    )
+
+
+def recovery_of(row: RunRow, session: SessionRow) -> Recovery | None:
+    """What can be done about a run whose outcome nobody knows; None once that is settled."""
+    if row.status != RunStatus.INTERRUPTED or row.dismissed_at is not None:
+        return None
+    return Recovery(
+        was_running=True,
+        last_seq=position_text(row.last_seq or 0),
+        files_touched=[],
+        can_resume=session.supports_resume,
+        can_load=session.supports_load,
+        actions=["dismiss"],
+    )
+
+
+def queued_view(row: RunRow, session: SessionRow, content: bytes, position: int) -> QueuedRun:
+    """A waiting run as the queue shows it."""
+    return QueuedRun(
+        id=row.run_id,
+        user_id=row.actor_id,
+        workspace_id=row.workspace_id,
+        document_id=row.document_id,
+        session_id=row.session_id,
+        run_id=row.run_id,
+        runtime=session.runtime,
+        profile=row.profile,
+        acp_session_id=session.acp_session_id,
+        payload=Raw(content),
+        preview=row.preview,
+        position=position,
+        rev=row.queue_rev,
+        status="queued",
+        held_reason=session.held_reason,
+        created_at=timestamp(row.created_at),
+        updated_at=timestamp(row.updated_at),
+    )
+
+
+def decision_view(row: DecisionRow) -> Decision:
+    """A decision."""
+    return Decision(
+        permission_id=row.permission_id,
+        kind=row.kind,
+        session_id=row.session_id,
+        host_run_id=row.run_id,
+        tool_call_key=row.tool_call_key,
+        options=Raw(row.options),
+        status=row.status,
+        outcome=row.outcome,
+        option_id=row.option_id,
+        by=NULL if row.by is None else Raw(row.by),
+        rule=row.rule,
+        created_at=timestamp(row.created_at),
+        resolved_at=optional_timestamp(row.resolved_at),
+        expires_at=optional_timestamp(row.expires_at),
+        request=Raw(row.request),
+    )
+
+
+def quiet_or(status: str, *, is_quiet: bool) -> str:
+    """The stored word, unless silence has outgrown it."""
+    return SessionStatus.QUIET if is_quiet else status
+
+
+def _optional_position(number: int | None) -> str | None:
+    return None if number is None else position_text(number)
+
+
+def envelope(run: RunRow, session: SessionRow) -> Raw:
+    """`mnote.agent_run_envelope.v1`: for audit and permission, never part of a prompt."""
+    target = msgspec.json.decode(run.target, type=dict[str, Raw]) if run.target else {}
+    return Raw(
+        msgspec.json.encode(
+            {
+                "schema": ENVELOPE_SCHEMA,
+                "hostRunId": run.run_id,
+                "actorId": run.actor_id,
+                "workspaceId": run.workspace_id,
+                "agentId": run.agent_id,
+                "profile": run.profile,
+                "contextRefs": Raw(run.context_refs),
+                "allowedRoots": [session.cwd],
+                "editorTarget": target.get("editorTarget"),
+                "runTargetSnapshot": target.get("runTargetSnapshot"),
+                "capabilities": [],
+                "skills": [],
+                "tools": [],
+            }
+        )
+    )

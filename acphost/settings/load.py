@@ -1,0 +1,103 @@
+"""One value from flags, environment, the user's files and the shipped defaults, in that order."""
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import msgspec
+
+from acphost.settings.check import Finding, Mistake
+from acphost.settings.environment import expand_home
+from acphost.settings.model import AgentSettings, Settings
+from acphost.settings.places import chosen_place, shipped_folder
+from acphost.settings.read import Document, read_files, refuse
+
+#: Stands in a command for the interpreter that runs this program.
+PYTHON = "{python}"
+
+#: The keys that a flag or an environment variable may set, and which variable.
+_OVERRIDES = {"socket": "ACPHOST_SOCKET", "state_dir": "ACPHOST_STATE_DIR"}
+
+
+def load_settings(*, flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings:
+    """Everything that is configured, merged, checked and expanded.
+
+    Of `flags` only `socket`, `state_dir` and `config` count; None counts as not given.
+    Raises ConfigError, which lists every mistake in the user's files.
+    """
+    place = chosen_place(_named("config", "ACPHOST_CONFIG", flags, environ), environ)
+    documents = read_files(place)
+    merged: dict[str, object] = {}
+    for document in [*read_files(shipped_folder()), *documents]:
+        merged = _merged(merged, document.table)
+    refuse(_agents_without_program(merged, documents))
+    for name, variable in _OVERRIDES.items():
+        path = _named(name, variable, flags, environ)
+        if path is not None:
+            merged[name] = str(path)
+    merged["folder"] = str(place.parent if place.is_file() else place)
+    merged["files"] = [document.file for document in documents]
+    return _expanded(msgspec.convert(merged, Settings), environ)
+
+
+def _named(
+    name: str, variable: str, flags: Mapping[str, object], environ: Mapping[str, str]
+) -> Path | None:
+    """The path of a flag, else of a variable unless that is empty; made absolute from here."""
+    flag = flags.get(name)
+    value = str(flag) if flag is not None else environ.get(variable)
+    return Path(expand_home(value, environ)).absolute() if value else None
+
+
+def _merged(below: Mapping[str, object], above: Mapping[str, object]) -> dict[str, object]:
+    """Both tables in one, inner tables too; where both have a value, the one above counts."""
+    result = dict(below)
+    for name, value in above.items():
+        lower = result.get(name)
+        if isinstance(value, dict) and isinstance(lower, dict):
+            result[name] = _merged(lower, value)
+        else:
+            result[name] = value
+    return result
+
+
+def _agents_without_program(
+    merged: Mapping[str, object], documents: list[Document]
+) -> Iterator[Mistake]:
+    """Agents that no file gives a command; the mistake stands where the agent is first named."""
+    for name, agent in _agents(merged).items():
+        command = agent.get("command") if isinstance(agent, dict) else None
+        if not command or not command[0]:
+            finding = Finding(
+                ("agents", name), 'names no program, expected command = ["program", "argument"]'
+            )
+            document = next(d for d in documents if name in _agents(d.table))
+            yield document.placed(finding)
+
+
+def _agents(table: Mapping[str, object]) -> dict[str, object]:
+    agents = table.get("agents")
+    return agents if isinstance(agents, dict) else {}
+
+
+def _expanded(settings: Settings, environ: Mapping[str, str]) -> Settings:
+    """The same with `~` and `{python}` replaced, and a display name for every agent."""
+
+    def home(text: str) -> str:
+        return expand_home(text, environ)
+
+    def agent(name: str, given: AgentSettings) -> AgentSettings:
+        return msgspec.structs.replace(
+            given,
+            display_name=given.display_name or name,
+            command=[sys.executable if word == PYTHON else home(word) for word in given.command],
+            env={key: home(value) for key, value in given.env.items()},
+            path=None if given.path is None else [home(folder) for folder in given.path],
+        )
+
+    return msgspec.structs.replace(
+        settings,
+        socket=None if settings.socket is None else home(settings.socket),
+        state_dir=None if settings.state_dir is None else home(settings.state_dir),
+        agents={name: agent(name, given) for name, given in settings.agents.items()},
+    )

@@ -1,0 +1,142 @@
+"""What can be configured: every key, its type, its limits and its default.
+
+The shapes are also the documentation of the files: `check` refuses what is not here, and words what
+it expected from the constraints and descriptions below.
+"""
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+DAY = 86_400
+
+Seconds = Annotated[
+    float, Meta(gt=0, le=DAY, description="a number of seconds above 0, at most 86400")
+]
+#: A wait that may be left out altogether.
+Grace = Annotated[float, Meta(ge=0, le=DAY, description="a number of seconds from 0 to 86400")]
+Count = Annotated[int, Meta(ge=1, le=1_000_000)]
+ByteLimit = Annotated[int, Meta(ge=65_536, le=1 << 30)]
+FilePath = Annotated[
+    str,
+    Meta(
+        pattern=r"\A(/|~)[^\x00]*\Z",
+        description='an absolute path, or one that starts with "~/"',
+    ),
+]
+Text = Annotated[str, Meta(pattern=r"\A[^\x00]+\Z", description="a string that is not empty")]
+EnvName = Annotated[
+    str,
+    Meta(pattern=r"\A[A-Za-z_][A-Za-z0-9_]*\Z", description="the name of an environment variable"),
+]
+EnvValue = Annotated[str, Meta(pattern=r"\A[^\x00]*\Z", description="a string")]
+AgentName = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[a-z0-9][a-z0-9_-]{0,63}\Z",
+        description='an agent id: lower-case letters, digits, "-" and "_"',
+    ),
+]
+Words = Annotated[
+    list[EnvValue], Meta(min_length=1, description='a list of strings: ["program", "argument"]')
+]
+
+
+class Table(Struct, frozen=True, forbid_unknown_fields=True):
+    """One table of a configuration file."""
+
+
+class QueueSettings(Table, frozen=True):
+    """What may wait behind a busy agent, and what becomes of it when a run does not end well."""
+
+    limit: Count = 1000
+    on_stop: Literal["continue", "hold"] = "continue"
+    on_failed: Literal["continue", "hold"] = "continue"
+
+
+class LimitSettings(Table, frozen=True):
+    """Bounds that keep one peer from harming the others."""
+
+    #: Of one line from an agent: above it the connection cannot be trusted any further.
+    max_line_bytes: ByteLimit = 64 << 20
+    #: Of one line from a client: above it that request is refused.
+    client_line_bytes: ByteLimit = 32 << 20
+    #: Requests one client may have open at a time.
+    max_in_flight: Count = 256
+    max_connections: Count = 128
+    #: How long a client may take to send `initialize`.
+    handshake_timeout: Seconds = 10.0
+
+
+class DrainSettings(Table, frozen=True):
+    """How the daemon stops."""
+
+    timeout: Grace = 15.0
+
+
+class PermissionSettings(Table, frozen=True):
+    """What happens to a question that nobody answers."""
+
+    #: None: it waits as long as it takes.
+    timeout: Seconds | None = None
+    unattended: Literal["wait", "reject"] = "wait"
+
+
+class RestartSettings(Table, frozen=True):
+    """How often an agent that dies is started again."""
+
+    limit: Annotated[int, Meta(ge=0, le=1000)] = 5
+    window: Seconds = 60.0
+
+
+class AgentSettings(Table, frozen=True, kw_only=True):
+    """How one agent is started, and how patient the host is with it."""
+
+    #: Left out, the agent's id.
+    display_name: Text = ""
+    runtime: Literal["hermes", "reasonix", "acp"] = "acp"
+    command: Words
+    env: dict[EnvName, EnvValue] = msgspec.field(default_factory=dict)
+    env_pass: list[EnvName] = msgspec.field(default_factory=list)
+    #: None: the PATH of the daemon.
+    path: list[Text] | None = None
+    #: None: what the traits of the runtime say.
+    process: Literal["per_session", "shared"] | None = None
+    init_timeout: Seconds = 60.0
+    #: Without a sign of life; a load that keeps talking may take longer.
+    load_timeout: Seconds = 120.0
+    cancel_grace: Grace = 10.0
+    quiet_after: Seconds = 60.0
+    eof_grace: Grace = 3.0
+    term_grace: Grace = 3.0
+    restart: RestartSettings = RestartSettings()
+
+
+class AgentsFile(Table, frozen=True):
+    """What a file in agents.d may hold."""
+
+    agents: dict[AgentName, AgentSettings] = msgspec.field(default_factory=dict)
+
+
+class ConfigFile(AgentsFile, frozen=True):
+    """What config.toml may hold."""
+
+    #: None: where the platform keeps such things.
+    socket: FilePath | None = None
+    state_dir: FilePath | None = None
+    #: Actor ids with the role `admin`.
+    admins: list[Text] = msgspec.field(default_factory=list)
+    queue: QueueSettings = QueueSettings()
+    limits: LimitSettings = LimitSettings()
+    drain: DrainSettings = DrainSettings()
+    permissions: PermissionSettings = PermissionSettings()
+
+
+class Settings(ConfigFile, frozen=True, kw_only=True):
+    """All of it merged, checked and expanded: what the daemon runs by."""
+
+    #: Where the user's files are looked for; it need not exist.
+    folder: str
+    #: The user's files that were read, in the order in which they count.
+    files: list[str]

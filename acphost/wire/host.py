@@ -1,0 +1,463 @@
+"""What the socket returns: sessions, runs, queue items, decisions, status (contract 1 to 8)."""
+
+from enum import StrEnum
+
+import msgspec
+
+from acphost.wire.base import NULL, HostRecord
+
+SESSION_SCHEMA = "mnote.ai_session.v1"
+RUN_SCHEMA = "mnote.ai_run.v1"
+QUEUED_RUN_SCHEMA = "mnote.page_ai_queued_run.v1"
+ACTIVE_RUN_SCHEMA = "mnote.ai_active_run.v1"
+DECISION_SCHEMA = "mnote.ai_decision.v1"
+ENVELOPE_SCHEMA = "mnote.agent_run_envelope.v1"
+RUNTIME_STATUS_SCHEMA = "mnote.page_ai_runtime_status.v1"
+DESCRIPTORS_SCHEMA = "mnote.ai_agent_descriptors.v1"
+DESCRIPTOR_SCHEMA = "mnote.ai_agent_descriptor.v1"
+#: Grows with every visible change of these structs; clients may log it, not match on it.
+SCHEMA_REVISION = "2026-11-30"
+PROTOCOL_VERSION = 1
+
+Raw = msgspec.Raw
+
+
+class SessionStatus(StrEnum):
+    """What a session is doing, strongest word first where several are true."""
+
+    FAILED = "failed"
+    AUTH_REQUIRED = "auth_required"
+    WAITING = "waiting"
+    QUIET = "quiet"
+    STOPPING = "stopping"
+    RUNNING = "running"
+    STARTING = "starting"
+    HELD = "held"
+    IDLE = "idle"
+
+
+class RunStatus(StrEnum):
+    """The life of a run; the last four are final."""
+
+    PENDING = "pending"
+    RUNNING = "running"
+    INTERRUPTED = "interrupted"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+TERMINAL_STATUSES = frozenset(
+    {RunStatus.INTERRUPTED, RunStatus.COMPLETED, RunStatus.FAILED, RunStatus.CANCELLED}
+)
+
+
+class Mode(StrEnum):
+    """How a session's context reached the agent that serves it now."""
+
+    NATIVE_LIVE = "native_live"
+    RESUMED = "resumed"
+    LOADED = "loaded"
+    REPLAY_SEEN = "replay_seen"
+    LOAD_FAILED_NEW = "load_failed_new"
+    COLD_RESUMED = "cold_resumed"
+    NEW_SESSION = "new_session"
+
+
+class ContinuityCode(StrEnum):
+    """Whether the agent remembers."""
+
+    CONTINUOUS = "continuous"
+    HISTORY_FALLBACK = "history_fallback"
+    NO_CONTEXT = "no_context"
+    LOAD_FAILED_NEW = "load_failed_new"
+
+
+class ErrorWord(StrEnum):
+    """`errorCode` of a run that did not end by the agent's own answer."""
+
+    AGENT_EXITED = "agent_exited"
+    AGENT_ERROR = "agent_error"
+    AGENT_UNAVAILABLE = "agent_unavailable"
+    AUTH_REQUIRED = "auth_required"
+    HOST_RESTARTED = "host_restarted"
+    HOST_SHUTDOWN = "host_shutdown"
+    CANCEL_UNCONFIRMED = "cancel_unconfirmed"
+    RUNTIME_RESET = "runtime_reset"
+
+
+class Recovery(HostRecord, frozen=True):
+    """What a person needs to decide about a run whose outcome is unknown."""
+
+    was_running: bool
+    last_seq: str
+    files_touched: list[str]
+    can_resume: bool
+    can_load: bool
+    actions: list[str]
+
+
+class Session(HostRecord, frozen=True):
+    """A conversation of the host."""
+
+    session_id: str
+    title: str | None
+    agent_id: str
+    runtime: str
+    profile: str
+    resolved_model: str | None
+    workspace_id: str
+    cwd: str
+    document_id: str | None
+    actor_id: str
+    pinned: bool
+    status: str
+    status_reason: str | None
+    mode: str
+    acp_session_id: str | None
+    active_run_id: str | None
+    queued_count: int
+    last_run_status: str | None
+    last_seq: str
+    created_at: str
+    updated_at: str
+    schema: str = SESSION_SCHEMA
+    runtime_group: str | None = None
+    active_pinned: bool = False
+    recovery: Recovery | None = None
+
+
+class Run(HostRecord, frozen=True):
+    """One prompt and all that came of it."""
+
+    host_run_id: str
+    request_id: str
+    agent_id: str
+    provider: str
+    profile: str
+    provider_run_id: str | None
+    session_id: str
+    actor_id: str
+    workspace_id: str
+    document_id: str | None
+    parent_run_id: str | None
+    status: str
+    queue_position: int | None
+    stop_reason: str | None
+    error_code: str | None
+    error: str | None
+    empty: bool
+    continuity: str | None
+    acp_session_id: str | None
+    context_refs: list[str]
+    target_snapshot_hash: str | None
+    capability_snapshot_hash: str | None
+    cancel_requested_at: str | None
+    first_seq: str | None
+    last_seq: str | None
+    terminal_seq: str | None
+    dismissed_at: str | None
+    created_at: str
+    started_at: str | None
+    ended_at: str | None
+    updated_at: str
+    schema: str = RUN_SCHEMA
+    recovery: Recovery | None = None
+    envelope: Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+class QueuedRun(HostRecord, frozen=True):
+    """A run that waits, as the queue shows it."""
+
+    id: str
+    user_id: str
+    workspace_id: str
+    document_id: str | None
+    session_id: str
+    run_id: str
+    runtime: str
+    profile: str
+    acp_session_id: str | None
+    payload: Raw
+    preview: str
+    position: int
+    rev: int
+    status: str
+    held_reason: str | None
+    created_at: str
+    updated_at: str
+    schema: str = QUEUED_RUN_SCHEMA
+
+
+class ActiveRun(HostRecord, frozen=True):
+    """What a client that comes back asks first."""
+
+    run: Run | None
+    queued: list[QueuedRun]
+    last_seq: str
+    schema: str = ACTIVE_RUN_SCHEMA
+
+
+class Decision(HostRecord, frozen=True):
+    """A question an agent put to people."""
+
+    permission_id: str
+    kind: str
+    session_id: str
+    host_run_id: str | None
+    tool_call_key: str | None
+    options: Raw
+    status: str
+    outcome: str | None
+    option_id: str | None
+    by: Raw
+    rule: str | None
+    created_at: str
+    resolved_at: str | None
+    expires_at: str | None
+    schema: str = DECISION_SCHEMA
+    request: Raw = NULL
+
+
+class Continuity(HostRecord, frozen=True):
+    """Part of the runtime status: does the agent remember, and why not."""
+
+    mode: str
+    code: str
+    reason: str | None
+
+
+class LiveBinding(HostRecord, frozen=True):
+    """The agent process that serves a session now."""
+
+    status: str
+    workspace_key: str
+    pid: int | None
+
+
+class AcpStatus(HostRecord, frozen=True):
+    """Part of the runtime status: the agent's side of the conversation."""
+
+    acp_session_id: str | None
+    supports_session_load: bool | None
+    supports_resume: bool | None
+    load_attempted: bool
+    load_status: str | None
+    replay_seen: bool
+    replay_seq: str | None
+    replay_message_count: int
+    live_binding: LiveBinding | None
+
+
+class ModelStatus(HostRecord, frozen=True):
+    """Part of the runtime status: which model, from where."""
+
+    profile_id: str
+    resolved_model: str | None
+    provider_kind: str
+    credential_status: str
+    config_source: str
+    runtime_binary: str | None
+
+
+class ActiveRunStatus(HostRecord, frozen=True):
+    """Part of the runtime status."""
+
+    run_id: str
+    status: str
+
+
+class QueueStatus(HostRecord, frozen=True):
+    """Part of the runtime status."""
+
+    queued: int
+    held: str | None
+
+
+class ContextUsage(HostRecord, frozen=True):
+    """Tokens in the agent's context, as it said last."""
+
+    used: int | None = None
+    size: int | None = None
+
+
+class UsageStatus(HostRecord, frozen=True):
+    """Part of the runtime status; unknown is null, never 0."""
+
+    session_tokens: int | None = None
+    last_run_tokens: int | None = None
+    context: ContextUsage = ContextUsage()
+    cost: str | None = None
+
+
+class ColdResume(HostRecord, frozen=True):
+    """Part of the runtime status: the history packet of the last cold resume."""
+
+    packet_bytes: int | None = None
+    truncated_reason: str | None = None
+
+
+class Counts(HostRecord, frozen=True):
+    """Roots opened to the agent."""
+
+    write: int
+    read_only: int
+
+
+class McpStatus(HostRecord, frozen=True):
+    """MCP servers passed to the agent."""
+
+    status: str
+    tool_count: int | None
+    failed: list[str]
+
+
+class ToolCounts(HostRecord, frozen=True):
+    """Host tools offered to the agent."""
+
+    enabled: int
+    disabled: int
+
+
+class Jobs(HostRecord, frozen=True):
+    """Background jobs of a session."""
+
+    running: int
+    items: list[Raw]
+
+
+class RuntimeStatus(HostRecord, frozen=True):
+    """Which agent, is the context continuous, why is it still busy: one snapshot."""
+
+    mnote_session_id: str
+    runtime: str
+    profile: str
+    mode: str
+    status: str
+    status_reason: str | None
+    continuity: Continuity
+    active_run: ActiveRunStatus | None
+    acp: AcpStatus | None
+    model: ModelStatus
+    roots: Counts
+    mcp: McpStatus
+    tools: ToolCounts
+    queue: QueueStatus
+    jobs: Jobs
+    last_sign_of_life_at: str | None
+    usage: UsageStatus
+    cold_resume: ColdResume
+    logs: list[str]
+    chat: Raw = NULL
+    schema: str = RUNTIME_STATUS_SCHEMA
+
+
+class AgentHealth(HostRecord, frozen=True):
+    """Can this agent be started here."""
+
+    installed: bool
+    version: str | None
+    launch: list[str]
+    problems: list[str]
+    state: str = "ready"
+
+
+class AgentDescriptor(HostRecord, frozen=True):
+    """A configured agent."""
+
+    agent_id: str
+    display_name: str
+    provider: str
+    runtime: str
+    acp_runtime: bool
+    health: AgentHealth
+    schema: str = DESCRIPTOR_SCHEMA
+
+
+class AgentList(HostRecord, frozen=True):
+    """All configured agents."""
+
+    actor_id: str
+    agents: list[AgentDescriptor]
+    schema: str = DESCRIPTORS_SCHEMA
+
+
+class HostInfo(HostRecord, frozen=True):
+    """Which daemon this is."""
+
+    name: str
+    version: str
+    pid: int
+
+
+class Limits(HostRecord, frozen=True):
+    """What a connection may do."""
+
+    max_line_bytes: int
+    max_in_flight: int
+
+
+class InitializeResult(HostRecord, frozen=True):
+    """The answer to a client's first request."""
+
+    protocol_version: int
+    schema_revision: str
+    host_info: HostInfo
+    store_id: str
+    client_id: str
+    actor_id: str
+    role: str
+    capabilities: dict[str, bool]
+    limits: Limits
+
+
+class Page(HostRecord, frozen=True):
+    """A list answer; items are the area's own records."""
+
+    items: list[Raw]
+    next_cursor: str | None = None
+
+
+class EventsPage(HostRecord, frozen=True):
+    """The answer to `run/events`; events are as on the wire."""
+
+    events: list[Raw]
+    head_seq: str
+    has_more: bool
+
+
+class Subscribed(HostRecord, frozen=True):
+    """The answer to `events/subscribe`; the events follow as notifications."""
+
+    subscription_id: str
+    head_seq: str | None
+    head_offset: str
+
+
+class Cursor(HostRecord, frozen=True, omit_defaults=True):
+    """The last row a subscription has scanned."""
+
+    offset: str
+    seq: str | None = None
+
+
+class EventsNotification(HostRecord, frozen=True, omit_defaults=True):
+    """A batch for one subscription."""
+
+    subscription_id: str
+    events: list[Raw]
+    cursor: Cursor
+    caught_up: bool = False
+
+
+class Pong(HostRecord, frozen=True):
+    """The answer to `host/ping`."""
+
+    now: str
+    uptime_ms: int
+
+
+class Done(HostRecord, frozen=True):
+    """The answer of methods that have nothing to return."""
+
+    ok: bool = True

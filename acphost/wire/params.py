@@ -1,0 +1,216 @@
+"""What the socket takes: params by method; a field not declared here is refused with its path."""
+
+from typing import Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from acphost.wire.base import HostParams, Position
+
+
+class NoParams(HostParams, frozen=True):
+    """For methods that take none."""
+
+
+class ClientInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Who connects; shown to other clients as the origin of what it did."""
+
+    name: str
+    version: str | None = None
+    title: str | None = None
+
+
+class InitializeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """First request of a connection. Unknown keys are ignored here, and only here."""
+
+    protocol_version: int | None = None
+    protocol_versions: list[int] | None = None
+    client_info: ClientInfo | None = None
+    client_id: str | None = None
+    actor_id: str | None = None
+    capabilities: Raw | UnsetType = UNSET
+
+
+class SessionCreateParams(HostParams, frozen=True):
+    """`session/create`: records only, unless `start`."""
+
+    agent_id: str
+    cwd: str
+    profile: str | None = None
+    workspace_id: str | None = None
+    title: str | None = None
+    document_id: str | None = None
+    additional_directories: list[str] = []
+    mcp_servers: list[Raw] = []
+    start: bool = False
+
+
+class SessionParams(HostParams, frozen=True):
+    """Methods about one session."""
+
+    session_id: str
+
+
+class ActiveRunParams(HostParams, frozen=True):
+    """`session/activeRun`."""
+
+    session_id: str
+    workspace_id: str | None = None
+    document_id: str | None = None
+
+
+class SessionListParams(HostParams, frozen=True):
+    """`session/list`: filters are joined by and."""
+
+    workspace_id: str | None = None
+    document_id: str | None = None
+    runtime: str | None = None
+    agent_id: str | None = None
+    profile: str | None = None
+    model: str | None = None
+    status: str | None = None
+    pinned: bool | None = None
+    cursor: str | None = None
+    limit: int = 50
+
+
+class RunCreateParams(HostParams, frozen=True):
+    """`run/create`: `sessionId`, or `agentId` and `cwd` for a new session; `prompt` or `text`."""
+
+    request_id: str
+    session_id: str | None = None
+    agent_id: str | None = None
+    cwd: str | None = None
+    prompt: list[Raw] | None = None
+    text: str | None = None
+    context_refs: list[str] = []
+    profile: str | None = None
+    editor_target: Raw | UnsetType = UNSET
+    run_target_snapshot: Raw | UnsetType = UNSET
+    document_id: str | None = None
+    workspace_id: str | None = None
+    allowed_roots: Raw | UnsetType = UNSET
+    hold_after: bool = False
+
+
+class RunGetParams(HostParams, frozen=True):
+    """`run/get`."""
+
+    host_run_id: str
+    include: list[Literal["envelope"]] = []
+
+
+class RunParams(HostParams, frozen=True):
+    """Methods about one run."""
+
+    host_run_id: str
+
+
+class RunListParams(HostParams, frozen=True):
+    """`run/list`, newest first."""
+
+    session_id: str | None = None
+    status: str | None = None
+    cursor: str | None = None
+    limit: int = 50
+
+
+class RunEventsParams(HostParams, frozen=True):
+    """`run/events`: greater seqs only, oldest first."""
+
+    host_run_id: str
+    after_seq: Position = 0
+    limit: int = 500
+    store_id: str | None = None
+    raw: bool = False
+
+
+class RunWaitParams(HostParams, frozen=True):
+    """`run/wait`: answers when the run is over, or with the run as it is after `timeoutMs`."""
+
+    host_run_id: str
+    timeout_ms: int | None = None
+
+
+class RunCancelParams(HostParams, frozen=True):
+    """`run/cancel`: answers at once; `run/wait` tells the end."""
+
+    host_run_id: str
+    hold_queue: bool = False
+
+
+class QueueListParams(HostParams, frozen=True):
+    """`queue/list`."""
+
+    session_id: str
+
+
+class QueueHoldParams(HostParams, frozen=True):
+    """`queue/hold`."""
+
+    session_id: str
+    reason: str | None = None
+
+
+class Scope(HostParams, frozen=True):
+    """Which events a subscription sees: exactly one member is given."""
+
+    session_id: str | None = None
+    host_run_id: str | None = None
+    workspace_id: str | None = None
+    all: Literal[True] | None = None
+
+
+class SubscribeParams(HostParams, frozen=True):
+    """`events/subscribe`: neither `after…` means from the start."""
+
+    scope: Scope
+    after_seq: Position | UnsetType = UNSET
+    after_offset: Position | UnsetType = UNSET
+    after: Literal["now"] | UnsetType = UNSET
+    store_id: str | None = None
+    kinds: list[str] | None = None
+    max_latency_ms: int | None = None
+    view: Literal["events"] = "events"
+
+
+class UnsubscribeParams(HostParams, frozen=True):
+    """`events/unsubscribe`."""
+
+    subscription_id: str
+
+
+class PermissionListParams(HostParams, frozen=True):
+    """`permission/list`: pending ones unless a status is named."""
+
+    session_id: str | None = None
+    status: Literal["pending", "resolved", "expired", "all"] = "pending"
+    cursor: str | None = None
+    limit: int = 100
+
+
+class PermissionRespondParams(HostParams, frozen=True):
+    """`permission/respond`: one of the offered options."""
+
+    permission_id: str
+    option_id: str
+
+
+class RuntimeStatusParams(HostParams, frozen=True):
+    """`runtime/status`: one session's, or all."""
+
+    session_id: str | None = None
+    workspace_id: str | None = None
+    document_id: str | None = None
+
+
+class AgentListParams(HostParams, frozen=True):
+    """`agent/list`."""
+
+    profile: str | None = None
+
+
+class ShutdownParams(HostParams, frozen=True):
+    """`host/shutdown`: drains like a SIGTERM; `force` cancels like the second one."""
+
+    force: bool = False

@@ -1,0 +1,83 @@
+"""A stop in every phase of a turn: it ends as cancelled, the next prompt works and remembers."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from acphost.wire.event import Kind
+from tests.real.agents import RealAgent
+from tests.real.hosting import TOOLBOX_FILE, Turn, hosting, payload, reached
+from tests.real.memory import expect_memory, introduce
+from tests.real.model import Echo, Gate, ModelServer, Say
+from tests.real.phases import PHASES
+
+
+def expect_cancelled(turn: Turn) -> None:
+    """One honest end: nothing of the turn stays open."""
+    assert turn.run.status == "cancelled", turn
+    started = {payload(e)["toolCallId"] for e in turn.of(Kind.TOOL_STARTED)}
+    ended = {
+        payload(e)["toolCallId"] for e in turn.of(Kind.TOOL_COMPLETED) + turn.of(Kind.TOOL_FAILED)
+    }
+    assert started == ended
+    answered = [payload(e)["outcome"] for e in turn.of(Kind.PERMISSION_RESOLVED)]
+    assert answered == ["cancelled"] * len(turn.of(Kind.PERMISSION_REQUESTED))
+
+
+@pytest.mark.parametrize("phase", PHASES)
+async def test_in_every_phase(
+    tmp_path: Path, model: ModelServer, agent: RealAgent, phase: str
+) -> None:
+    gate = Gate()
+    async with hosting(tmp_path, model, agent) as host:
+        talk = await introduce(host, model, agent)
+        run = await PHASES[phase](host, talk, agent, model, gate)
+        turn = await talk.cancel(run)
+        gate.open()
+        expect_cancelled(turn)
+        assert not (await host.client.list_decisions()).items
+        await expect_memory(talk, model)
+        assert not (host.asked_for(agent) / "never.txt").exists()
+
+
+async def test_while_a_command_runs_that_leaves_the_process_group(
+    tmp_path: Path, model: ModelServer, hermes: RealAgent
+) -> None:
+    gate = Gate()
+    hold = hermes.run(f"{sys.executable} {TOOLBOX_FILE} hold {model.door(gate)}")
+    async with hosting(tmp_path, model, hermes) as host:
+        talk = await introduce(host, model, hermes)
+        run = await talk.begin(f"Hold the door. {model.scene([hold], [Echo()])}")
+        await reached(gate)
+        turn = await talk.cancel(run)
+        expect_cancelled(turn)
+        await expect_memory(talk, model)
+        holding = [c for c in (await host.processes()).values() if " hold " in c]
+        gate.open()
+    assert not holding
+
+
+async def test_in_the_same_breath_as_the_prompt(
+    tmp_path: Path, model: ModelServer, agent: RealAgent
+) -> None:
+    gate = Gate()
+    async with hosting(tmp_path, model, agent) as host:
+        talk = await introduce(host, model, agent)
+        run = await talk.begin(f"Never mind. {model.scene([gate, Say('late')])}")
+        turn = await talk.cancel(run)
+        gate.open()
+        expect_cancelled(turn)
+        await expect_memory(talk, model)
+
+
+async def test_when_it_has_just_ended(tmp_path: Path, model: ModelServer, agent: RealAgent) -> None:
+    async with hosting(tmp_path, model, agent) as host:
+        talk = await introduce(host, model, agent)
+        run = await talk.begin(f"Be brief. {model.scene([Say('Yes.')])}")
+        ended = await talk.end(run)
+        late = await talk.cancel(run)
+        assert late.run == ended.run
+        assert late.kinds == ended.kinds
+        assert ended.run.status == "completed"
+        await expect_memory(talk, model)

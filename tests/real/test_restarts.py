@@ -1,0 +1,94 @@
+"""Something goes away in the middle of a conversation; the conversation goes on and remembers."""
+
+import os
+import signal
+from pathlib import Path
+
+from acphost.wire.event import Kind
+from tests.real.agents import RealAgent
+from tests.real.hosting import hosting, reached
+from tests.real.memory import expect_memory, introduce
+from tests.real.model import Gate, ModelServer, Say
+from tests.real.phases import PHASES
+
+#: What a load may be called: whether it replays is the agent's affair.
+LOADED = {"loaded", "replay_seen"}
+
+
+async def test_a_restarted_daemon_continues_with_memory(
+    tmp_path: Path, model: ModelServer, agent: RealAgent
+) -> None:
+    async with hosting(tmp_path, model, agent) as host:
+        talk = await introduce(host, model, agent)
+        await host.stop()
+        await host.start()
+        assert not await host.processes()
+        last = await expect_memory(talk, model)
+        assert last.run.continuity in LOADED
+        status = await host.client.status(talk.session_id)
+        assert status.mode in LOADED
+        assert status.acp is not None
+        assert status.acp.load_status == "loaded"
+
+
+async def test_a_turn_that_runs_at_sigterm_is_let_finish(
+    tmp_path: Path, model: ModelServer, agent: RealAgent
+) -> None:
+    gate = Gate()
+    async with hosting(tmp_path, model, agent) as host:
+        talk = await introduce(host, model, agent)
+        run = await talk.begin(f"Count. {model.scene([Say('one two '), gate, Say('three')])}")
+        await reached(gate)
+        async with host.stopping():
+            gate.open()
+        await host.start()
+        turn = await talk.end(run)
+        assert (turn.run.status, turn.answer.strip()) == ("completed", "one two three")
+        last = await expect_memory(talk, model)
+        assert last.run.continuity in LOADED
+
+
+async def test_a_killed_daemon_leaves_an_interrupted_run_and_a_queue_in_order(
+    tmp_path: Path, model: ModelServer, agent: RealAgent
+) -> None:
+    gate = Gate()
+    async with hosting(tmp_path, model, agent) as host:
+        talk = await introduce(host, model, agent)
+        run = await talk.begin(f"Count. {model.scene([Say('one two three '), gate, Say('4')])}")
+        seen = await talk.until(run, Kind.MESSAGE_DELTA, "three")
+        queued = await talk.begin(f"And then? {model.scene([Say('Then the next.')])}")
+        await host.kill()
+        await host.start()
+        assert not await host.processes()
+        gate.open()
+
+        turn = await talk.end(run)
+        assert (turn.run.status, turn.run.error_code) == ("interrupted", "host_restarted")
+        assert seen in turn.events
+        session = await host.client.session(talk.session_id)
+        assert session.status == "held"
+        assert (await host.client.run(queued.host_run_id)).status == "pending"
+
+        await host.client.queue_release(talk.session_id)
+        after = await talk.end(queued)
+        assert (after.run.status, after.answer.strip()) == ("completed", "Then the next.")
+        assert after.run.continuity in LOADED
+        await expect_memory(talk, model)
+
+
+async def test_an_agent_killed_in_any_phase_is_loaded_again_by_the_next_prompt(
+    tmp_path: Path, model: ModelServer, agent: RealAgent
+) -> None:
+    async with hosting(tmp_path, model, agent) as host:
+        talk = await introduce(host, model, agent)
+        for phase, enter in PHASES.items():
+            gate = Gate()
+            run = await enter(host, talk, agent, model, gate)
+            os.kill(await talk.agent_pid(), signal.SIGKILL)
+            turn = await talk.end(run)
+            gate.open()
+            ended = (phase, turn.run.status, turn.run.error_code)
+            assert ended == (phase, "interrupted", "agent_exited")
+            assert not (await host.client.list_decisions()).items
+            last = await expect_memory(talk, model)
+            assert last.run.continuity in LOADED

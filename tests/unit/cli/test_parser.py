@@ -1,0 +1,53 @@
+"""The command line."""
+
+import pytest
+
+from acphost.cli.exits import Exit
+from acphost.cli.parser import parse
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--socket", "/s", "--config", "/c", "ls"],
+        ["ls", "--socket", "/s", "--config", "/c"],
+        ["--socket", "/s", "ls", "--config", "/c"],
+    ],
+)
+def test_where_things_are_may_stand_on_either_side_of_the_command(words: list[str]) -> None:
+    options = parse(words)
+    assert (options.module, options.socket, options.config) == ("ls", "/s", "/c")
+
+
+def test_the_option_behind_the_command_wins() -> None:
+    assert parse(["--socket", "/a", "ls", "--socket", "/b"]).socket == "/b"
+
+
+def test_what_is_not_given_is_none() -> None:
+    options = parse(["status"])
+    assert (options.socket, options.state_dir, options.config) == (None, None, None)
+
+
+def test_a_message_may_be_several_words() -> None:
+    options = parse(["send", "--agent", "demo", "hello", "there"])
+    assert (options.text, options.agent, options.latest) == (["hello", "there"], "demo", False)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["nonsense"],
+        ["attach"],
+        ["ls", "--no-such-option"],
+        ["send", "--session", "a", "--continue", "hi"],
+        ["queue", "s", "explode"],
+    ],
+)
+def test_wrong_usage_ends_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        parse(words)
+    assert caught.value.code == Exit.USAGE
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "usage" in printed.err
