@@ -21,10 +21,6 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        # The reader has gone, as in `acphost ls | head -1`; Python would complain at exit again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return Exit.BROKEN_PIPE
     except Exception as exc:
         return _report(exc)
     return code
@@ -44,15 +40,17 @@ def _run(words: Sequence[str]) -> int:
     return code
 
 
-def _report(exc: BaseException) -> int:
+def _report(exc: Exception) -> int:
     """Say what went wrong in one line; the traceback only for those who ask for it."""
     if os.environ.get("ACPHOST_DEBUG"):
         import traceback
 
         traceback.print_exception(exc)
     cause = _single(exc)
-    if isinstance(cause, KeyboardInterrupt):
-        return Exit.INTERRUPTED
+    if isinstance(cause, BrokenPipeError):
+        # The reader has gone, as in `acphost ls | head -1`; Python would complain at exit again.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.BROKEN_PIPE
     message = str(cause)
     if not isinstance(cause, AcpHostError | CommandError | OSError):
         message = f"internal error: {type(cause).__name__}: {cause} (ACPHOST_DEBUG=1 shows where)"

@@ -79,5 +79,5 @@ def _options(decision: Decision) -> list[Option]:
 
 
 def _question(decision: Decision) -> str:
-    request = {} if decision.request is None else msgspec.json.decode(decision.request)
+    request = msgspec.json.decode(decision.request)
     return question_of({**request, "kind": decision.kind} if isinstance(request, dict) else {})

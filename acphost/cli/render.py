@@ -54,7 +54,7 @@ class Renderer:
             Kind.RUN_COMPLETED: self._completed,
             Kind.RUN_FAILED: lambda p: self._ended("failed", p, "red"),
             Kind.RUN_CANCELLED: lambda p: self._ended("cancelled", p, "yellow"),
-            Kind.RUN_INTERRUPTED: lambda p: self._ended("interrupted, outcome unknown", p, "red"),
+            Kind.RUN_INTERRUPTED: lambda p: self._ended("interrupted", p, "red"),
             Kind.BINDING_RESUMED: self._bound,
             Kind.BINDING_LOADED: self._bound,
             Kind.BINDING_COLD_RESUMED: self._bound,

@@ -14,6 +14,7 @@ _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMENT CHARAC
 _VISIBLE = {key: value for key, value in _CONTROLS.items() if key not in (9, 10)}
 _VISIBLE[13] = ""  # a carriage return would let the line before it disappear
 _FALLBACK_COLUMNS = 100
+_UNLIMITED = 1 << 20
 
 
 class Pen:
@@ -58,7 +59,9 @@ class Pen:
 
     @property
     def columns(self) -> int:
-        """How wide a line may be."""
+        """How wide a line may be; where there is no terminal, nothing is cut."""
+        if not self.is_terminal:
+            return _UNLIMITED
         return shutil.get_terminal_size((_FALLBACK_COLUMNS, 24)).columns
 
 

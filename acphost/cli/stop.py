@@ -1,7 +1,7 @@
 """`acphost stop`: end the daemon, and wait until it is gone."""
 
-import os
 from contextlib import suppress
+from math import inf
 
 import anyio
 
@@ -10,10 +10,10 @@ from acphost.cli.exits import Exit
 from acphost.cli.parser import Options
 from acphost.cli.screen import err
 from acphost.errors import ConnectionLostError
-from acphost.transport.processes import birth
+from acphost.transport.processes import Process, birth, is_alive, wait_gone
 
-_POLL = 0.05
-_PATIENCE_TO_SPEAK = 1.0
+#: Running turns may take a while to end; a silent wait looks like a hang.
+_SPEAK_AFTER = 1.0
 
 
 def run(options: Options) -> int:
@@ -25,29 +25,12 @@ async def _stop(options: Options) -> int:
     pen = err()
     async with reach(options) as client:
         pid = client.info.host_info.pid
-        born = birth(pid)
+        daemon = Process(pid, birth(pid) or "")
         with suppress(ConnectionLostError):  # it may be quicker to go than to answer
             await client.shutdown(force=options.force)
-    with anyio.move_on_after(_PATIENCE_TO_SPEAK) as soon:
-        await _gone(pid, born)
-    if soon.cancelled_caught:
+    await wait_gone([daemon], _SPEAK_AFTER)
+    if is_alive(daemon):
         pen.line("waiting for running turns to end …")
-        await _gone(pid, born)
+        await wait_gone([daemon], inf)
     pen.line(f"stopped (pid {pid})")
     return Exit.OK
-
-
-async def _gone(pid: int, born: str | None) -> None:
-    """Wait for the end of a process that is not our child."""
-    while _lives(pid, born):  # noqa: ASYNC110 - only a parent is told, all others have to look
-        await anyio.sleep(_POLL)
-
-
-def _lives(pid: int, born: str | None) -> bool:
-    if born is not None:
-        return birth(pid) == born
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    return True

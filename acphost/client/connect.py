@@ -14,7 +14,7 @@ from pathlib import Path
 
 import anyio
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from acphost.client.client import Client, State
 from acphost.client.questions import OnRequest, Questions
@@ -58,7 +58,7 @@ async def connect(
         client_info=ClientInfo(name=name, version=version),
         client_id=client_id,
         actor_id=actor_id,
-        capabilities=None if capabilities is None else Raw(msgspec.json.encode(capabilities)),
+        capabilities=UNSET if capabilities is None else Raw(msgspec.json.encode(capabilities)),
     )
     failure: Exception | None = None
     async with anyio.create_task_group() as tasks:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from acphost.demo.books import Incoming
 from acphost.demo.outlet import write_atomically
-from acphost.demo.script import Step, Word, holds
+from acphost.demo.script import EVERYWHERE, Step, Word, holds
 from acphost.demo.stage import Stage, Verb
 from acphost.demo.tokens import JsonObject, ScriptError
 
@@ -130,7 +130,9 @@ def set_value(stage: Stage, step: Step) -> None:
 def do(stage: Stage, step: Step) -> None:
     """DO: play a defined block, with the options as variables."""
     stage.values |= {
-        key: token.text(stage.lookup) for key, token in step.options.items() if key != "session"
+        key: token.text(stage.lookup)
+        for key, token in step.options.items()
+        if key not in EVERYWHERE
     }
     stage.host.run(stage, stage.host.block(stage.text(step, 0), step.where))
 
@@ -196,7 +198,18 @@ FLOW = (
     _receiver("RECV", "RECV METHOD [as=L]", "take any other request or notification", "*", 1),
     Verb(Word("IF", "IF A =|!=|~ B", "do the block if it holds", 3, 3, block=True), branch),
     Verb(Word("ELSE", "ELSE", "… and this one if not", block=True), branch),
-    Verb(Word("REPEAT", "REPEAT N", "do the block N times, ${I} counts", 1, 1, block=True), repeat),
+    Verb(
+        Word(
+            "REPEAT",
+            "REPEAT N",
+            "do the block N times, ${I} counts",
+            1,
+            1,
+            block=True,
+            sets=frozenset({"I", "I0"}),
+        ),
+        repeat,
+    ),
     Verb(
         Word(
             "BATCH", "BATCH [unterminated]", "write what the block writes at once", 0, 1, block=True

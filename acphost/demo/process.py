@@ -33,6 +33,8 @@ def err(stage: Stage, step: Step) -> None:
     """ERR: bytes to stderr as they are."""
     data = step.args[0].raw(stage.lookup)
     times = stage.number(step, step.options["times"]) if "times" in step.options else 1
+    if times > 1:
+        stage.settle()
     for _ in range(times):
         view = memoryview(data)
         while view:

@@ -39,6 +39,7 @@ class Word(NamedTuple):
     options: frozenset[str] | None = frozenset()  # None: any, they are fields of a message
     block: bool = False
     receives: str = ""  # the method it waits for in the linear part ("*": named by its argument)
+    sets: frozenset[str] = frozenset()  # variables it gives a value
     setting: bool = False  # stands at the left margin and holds from the start
 
 

@@ -12,7 +12,7 @@ from acphost.client.client import Client
 from acphost.client.connect import connect
 from acphost.client.subscription import Subscription
 from acphost.demo.throwaway import Throwaway, throwaway
-from acphost.transport.processes import birth
+from acphost.transport.processes import Process, birth, is_alive
 from acphost.wire.event import TERMINAL_KINDS, Event, Kind
 from acphost.wire.host import Run, RunStatus, SessionStatus
 
@@ -149,7 +149,7 @@ class _Play:
                 self._theatre.say(f"killed pid {pid}; the client stays, and waits")
                 await self._daemon.start()
                 self._theatre.say(f"a new daemon, pid {self._daemon.pid}; the client goes on")
-                async for _ in self._watch(events, _ends(killed)):
+                async for _ in self._watch(events, _both(_ends(killed), _is_held)):
                     pass
                 await self._look(client, killed, waiting, agent)
                 self._theatre.say("the person decides: the queue may go on")
@@ -162,9 +162,7 @@ class _Play:
             self._ends_with(waiting, Kind.RUN_COMPLETED) and FIRST in said,
         )
 
-    async def _look(
-        self, client: Client, killed: Run, waiting: Run, agent: tuple[int, str | None]
-    ) -> None:
+    async def _look(self, client: Client, killed: Run, waiting: Run, agent: Process) -> None:
         """The state after the restart, as any client is told it."""
         run = await client.run(killed.host_run_id)
         queued = await client.run(waiting.host_run_id)
@@ -181,8 +179,7 @@ class _Play:
             "the message behind it is still there, and held until a person decides",
             (queued.status, session.status) == (RunStatus.PENDING, SessionStatus.HELD),
         )
-        pid, born = agent
-        self._fact("the old agent process is gone", born is not None and birth(pid) != born)
+        self._fact("the agent process of before is gone", not is_alive(agent))
 
     async def end(self) -> None:
         """Compare all that was seen with the journal, and let the daemon go."""
@@ -228,11 +225,12 @@ class _Play:
             if is_last(event):
                 return
 
-    async def _agent_process(self, client: Client) -> tuple[int, str | None]:
+    async def _agent_process(self, client: Client) -> Process:
         status = await client.status(self._session_id)
         binding = status.acp.live_binding if status.acp is not None else None
-        pid = binding.pid if binding is not None and binding.pid is not None else os.getpid()
-        return pid, birth(pid)
+        pid = None if binding is None else binding.pid
+        # Without a pid the show's own process stands in: it will not be gone, and the fact fails.
+        return Process(pid or os.getpid(), birth(pid or os.getpid()) or "")
 
     # -- checking ---------------------------------------------------------------------------------
 
@@ -259,6 +257,21 @@ class _Play:
 
 def _ends(run: Run) -> Callable[[Event], bool]:
     return lambda event: event.host_run_id == run.host_run_id and event.kind in TERMINAL_KINDS
+
+
+def _is_held(event: Event) -> bool:
+    return event.kind == Kind.QUEUE_HELD
+
+
+def _both(*conditions: Callable[[Event], bool]) -> Callable[[Event], bool]:
+    """True from the event on with which each condition has been true once."""
+    open_ones = list(conditions)
+
+    def is_last(event: Event) -> bool:
+        open_ones[:] = [condition for condition in open_ones if not condition(event)]
+        return not open_ones
+
+    return is_last
 
 
 def _after_pieces(run: Run, count: int) -> Callable[[Event], bool]:

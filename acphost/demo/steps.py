@@ -65,7 +65,7 @@ def raw_update(stage: Stage, step: Step) -> None:
         stage.notify("session/update", {"sessionId": stage.session_id, "update": value})
 
 
-_ASK_OPTIONS = frozenset({"id", "as", "save", "call"})
+_ASK_OPTIONS = frozenset({"id", "as", "save"})
 
 
 def _is_nowait(step: Step, index: int) -> bool:
@@ -140,6 +140,7 @@ def await_answers(stage: Stage, step: Step) -> None:
         _await(stage, step, asked)
 
 
+_ANSWERS = frozenset({"OUTCOME", "ANSWER"})
 SPEAKING = (
     Verb(Word("MSG", "MSG TEXT", "a piece of the answer", 1, 1), say),
     Verb(Word("THOUGHT", "THOUGHT TEXT", "a piece of thinking", 1, 1), say),
@@ -161,6 +162,7 @@ SPEAKING = (
             1,
             None,
             None,
+            sets=_ANSWERS,
         ),
         permission,
     ),
@@ -172,6 +174,7 @@ SPEAKING = (
             1,
             3,
             _ASK_OPTIONS,
+            sets=_ANSWERS,
         ),
         ask,
     ),

@@ -108,7 +108,7 @@ class Throwaway:
 async def throwaway() -> AsyncGenerator[Throwaway]:
     """A folder and a daemon that are gone after the block, however it ends."""
     # Under /tmp by its short name: a socket's path has little room.
-    folder = Path(tempfile.mkdtemp(prefix="acphost-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="acphost-show-", dir="/tmp"))
     try:
         async with anyio.create_task_group() as tasks:
             daemon = Throwaway(folder, tasks)

@@ -249,8 +249,8 @@ class _Lexer:
         self._at += 2
         if code in _ESCAPES:
             return _ESCAPES[code]
-        if code not in ("x", "u"):
-            return code
+        if code not in ("x", "u"):  # other backslashes stay, for the sake of patterns
+            return code if code in "\\\"'$" else f"\\{code}"
         digits = self._text[self._at : self._at + (2 if code == "x" else 4)]
         self._at += len(digits)
         try:

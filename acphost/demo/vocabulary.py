@@ -16,8 +16,6 @@ Vocabulary = Mapping[str, Verb]
 
 VOCABULARY: Vocabulary = {verb.word.name: verb for verb in (*FLOW, *SPEAKING, *ANSWERING, *PROCESS)}
 
-_STEP_VALUES = frozenset({"I", "I0", "OUTCOME", "ANSWER"})
-
 _INTRODUCTION = """\
 A script is read line by line; a block is what stands deeper below a line; # begins a comment.
 
@@ -83,7 +81,7 @@ def load_script(path: Path, given: Iterable[str] = ()) -> tuple[Script, Vocabula
         if line.startswith("WORDS "):
             words |= _bring(path.parent / line.removeprefix("WORDS ").strip(), f"{path}:{number}")
     script = parse_script(text, str(path), {name: verb.word for name, verb in words.items()})
-    _check_variables(script, frozenset(given))
+    _check_variables(script, words, frozenset(given))
     return script, words
 
 
@@ -98,7 +96,7 @@ def _bring(path: Path, where: str) -> dict[str, Verb]:
     return {verb.word.name: verb for verb in verbs}
 
 
-def _check_variables(script: Script, given: frozenset[str]) -> None:
+def _check_variables(script: Script, words: Vocabulary, given: frozenset[str]) -> None:
     """Refuse a variable that nothing can ever set: it is a misspelling."""
     rules, steps = script.rules, list(script.every_step())
     is_set = {step.args[0].plain() for step in steps if step.word in ("SET", "ADD")}
@@ -109,7 +107,8 @@ def _check_variables(script: Script, given: frozenset[str]) -> None:
         if rule.match.pattern is not None
         for name in rule.match.pattern.groupindex
     }
-    known = BUILTIN_VARIABLES | _STEP_VALUES | is_set | groups | given
+    sets = (verb.word.sets for verb in words.values())
+    known = BUILTIN_VARIABLES.union(is_set, groups, given, *sets)
     places: list[tuple[str, Iterable[Token]]] = [(rule.where, rule.guard) for rule in rules]
     places += [(step.where, [*step.args, *step.options.values()]) for step in steps]
     for where, tokens in places:

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import chain, repeat
-from typing import NamedTuple
+from itertools import chain, groupby, repeat
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -85,21 +86,22 @@ class Stretch:
     )  # fmt: skip
 
     def __init__(
-        self,
-        first_offset: int,
-        session_key: int | None,
-        session_id: str | None,
-        first_seq: int | None,
-        draft: Draft,
-        at: int,
-    ) -> None:
+        self, first_offset: int, session_key: int | None, session_id: str | None,
+        first_seq: int | None, at: int, kind: str, payloads: list[bytes], run: RunRef | None,
+        source: str, host: bytes | None, origin: bytes | None, flags: int,
+    ) -> None:  # fmt: skip
         self.first_offset = first_offset
         self.session_key = session_key
         self.session_id = session_id
         self.first_seq = first_seq
-        self.kind, payload, self.run, self.source, self.host, self.origin, self.flags = draft
         self.at = at
-        self.payloads = [payload]
+        self.kind = kind
+        self.payloads = payloads
+        self.run = run
+        self.source = source
+        self.host = host
+        self.origin = origin
+        self.flags = flags
 
     @property
     def last_offset(self) -> int:
@@ -125,28 +127,41 @@ class Stretch:
         ]  # fmt: skip
 
 
+_SHARED = attrgetter(
+    "session_key", "run_key", "kind", "source", "flags", "host", "origin", "at", "session_id",
+    "run_id",
+)  # fmt: skip
+
+
 def stretches(rows: Iterable[EventRow]) -> list[Stretch]:
     """Rows in their order as stretches."""
     found: list[Stretch] = []
-    shared: tuple[object, ...] | None = None
-    for row in rows:
-        offset, session_key, seq, run_key, kind, source, _, flags, payload, *rest = row
-        last = found[-1] if found else None
-        alike = (session_key, run_key, kind, source, flags, rest)
-        if (
-            last is not None
-            and alike == shared
-            and offset == last.first_offset + len(last.payloads)
-            and last.first_seq is not None
-            and seq == last.first_seq + len(last.payloads)
-        ):
-            last.payloads.append(payload)
-            continue
-        shared = alike
-        run = None if run_key is None else RunRef(run_key, row.run_id or "")
-        draft = Draft(kind, payload, run, source, row.host, row.origin, flags)
-        found.append(Stretch(offset, session_key, row.session_id, seq, draft, row.at))
+    for shared, group in groupby(rows, _SHARED):
+        alike = list(group)
+        if _are_contiguous(alike):
+            found.append(_stretch_of(shared, alike))
+        else:
+            # What stood between is not among them: a filter, or another session, took it out.
+            found.extend(_stretch_of(shared, [row]) for row in alike)
     return found
+
+
+def _stretch_of(shared: tuple[Any, ...], rows: list[EventRow]) -> Stretch:
+    session_key, run_key, kind, source, flags, host, origin, at, session_id, run_id = shared
+    run = None if run_key is None else RunRef(run_key, run_id)
+    return Stretch(
+        rows[0].offset, session_key, session_id, rows[0].seq, at, kind,
+        [row.payload for row in rows], run, source, host, origin, flags,
+    )  # fmt: skip
+
+
+def _are_contiguous(rows: list[EventRow]) -> bool:
+    first, last, distance = rows[0], rows[-1], len(rows) - 1
+    if last.offset - first.offset != distance:
+        return False
+    if first.seq is None or last.seq is None:
+        return distance == 0
+    return last.seq - first.seq == distance
 
 
 # -- the JSON object -------------------------------------------------------------------------------
@@ -155,6 +170,10 @@ _HEAD = b',{"schema":"%b","offset":"' % EVENT_SCHEMA.encode()
 _SEQ = b'","seq":"'
 #: Positions are 18 digits; counting up, only the last three change often.
 _LAST_DIGITS = tuple(b"%03d" % number for number in range(1000))
+
+
+#: Shorter stretches are not worth slicing the digits for.
+_SHORT = 6
 
 
 def encode_event(row: EventRow) -> bytes:
@@ -188,7 +207,12 @@ def _encode_stretch(stretch: Stretch, parts: list[bytes]) -> None:
     offset, seq = stretch.first_offset, stretch.first_seq
     if seq is None:
         # An event of the host: it has no session, and is always alone.
-        parts += (b"%b%018d" % (_HEAD, offset), b'","seq":null', middle[1:], payloads[0], end)
+        parts.append(b'%b%018d","seq":null%b%b%b' % (_HEAD, offset, middle[1:], payloads[0], end))
+        return
+    if len(payloads) < _SHORT:
+        for place, payload in enumerate(payloads):
+            numbers = (_HEAD, offset + place, _SEQ, seq + place)
+            parts.append(b"%b%018d%b%018d%b%b%b" % (*numbers, middle, payload, end))
         return
     done = 0
     while done < len(payloads):

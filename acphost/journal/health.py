@@ -1,10 +1,15 @@
-"""What the store's trouble is called, and whether it can pass."""
+"""What the store's trouble is called, whether it can pass, and who waits for that."""
 
+import math
 import sqlite3
+from collections.abc import Callable
 from enum import StrEnum
 from typing import NamedTuple
 
+import anyio
+
 from acphost.errors import HostError, StorageError, StorageFullError
+from acphost.ids import Clock
 
 
 class StorageState(StrEnum):
@@ -79,3 +84,49 @@ def trouble(exc: Exception) -> Trouble | None:
     # A file size limit is reported as a failed write, not as a full disk.
     is_full = code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_WRITE
     return Trouble(StorageState.FULL if is_full else StorageState.ERROR, str(exc))
+
+
+class Watch:
+    """Whether commits go through, and a turn to take for all who wait for any change."""
+
+    def __init__(
+        self, patience: float, on_health: Callable[[StorageHealth], None] | None, now: Clock
+    ) -> None:
+        self.health = StorageHealth()
+        #: When those who wait are to be told, by the loop's clock.
+        self.patience_ends = math.inf
+        self._patience = patience
+        self._on_health = on_health
+        self._now = now
+        self._turn = anyio.Event()
+
+    async def turn(self) -> None:
+        """Return when something may have changed."""
+        await self._turn.wait()
+
+    def take_turn(self) -> None:
+        """Let all who wait look again."""
+        self._turn.set()
+        self._turn = anyio.Event()
+
+    def degrade(self, problem: Trouble) -> None:
+        """A commit failed; tells, unless that is known already."""
+        known = self.health
+        if (known.state, known.reason) == (problem.state, problem.reason):
+            return
+        if known.state is StorageState.OK:
+            self.patience_ends = anyio.current_time() + self._patience
+        since = self._now() if known.since is None else known.since
+        self._change(StorageHealth(problem.state, problem.reason, since))
+
+    def recover(self) -> None:
+        """A commit went through; tells, if that is news."""
+        if self.health.state is not StorageState.OK:
+            self.patience_ends = math.inf
+            self._change(StorageHealth())
+
+    def _change(self, health: StorageHealth) -> None:
+        self.health = health
+        self.take_turn()
+        if self._on_health is not None:
+            self._on_health(health)

@@ -17,10 +17,12 @@ _INSERT_ROWS = {
     size: f"INSERT INTO events ({_COLUMNS}) VALUES {', '.join([_MARKS] * size)}"  # noqa: S608
     for size in _SIZES
 }
-# ?11 holds all payloads end to end, ?12 where each is: position and length in one number.
+# ?11 holds all payloads end to end, ?12 where each is: position and length in one number. Of an
+# empty blob substr makes NULL.
 _INSERT_STRETCH = (
     f"INSERT INTO events ({_COLUMNS}) SELECT ?1 + key, ?2, ?3 + key, ?4, ?5, ?6, 0, ?7,"  # noqa: S608
-    " substr(?11, value >> 32, value & 0xffffffff), ?8, ?9, ?10 FROM json_each(?12)"
+    " coalesce(substr(?11, value >> 32, value & 0xffffffff), x''), ?8, ?9, ?10"
+    " FROM json_each(?12)"
 )
 #: Shorter stretches are inserted row by row.
 _LONG = 8

@@ -158,6 +158,7 @@ class Reader:
 
     async def queued(self, session_key: int) -> list[RunRow]:
         """The runs that wait, in the order of the queue."""
+        # The second condition is that of the index of live runs.
         where = (
             "WHERE t.session_key = ? AND t.status = 'pending'"
             " AND t.status IN ('pending', 'running') ORDER BY t.queue_order, t.key"
@@ -168,10 +169,11 @@ class Reader:
         """Interrupted runs that nobody has resumed or dismissed, the oldest first."""
         where = (
             "WHERE t.status = 'interrupted' AND t.dismissed_at IS NULL"
-            " AND (?1 IS NULL OR t.session_key = ?1) AND NOT EXISTS"
-            " (SELECT 1 FROM runs c WHERE c.parent_run_id = t.run_id) ORDER BY t.key"
+            " AND NOT EXISTS (SELECT 1 FROM runs c WHERE c.parent_run_id = t.run_id)"
         )
-        return await self._all(RUNS, where, session_key)
+        if session_key is None:
+            return await self._all(RUNS, f"{where} ORDER BY t.key")
+        return await self._all(RUNS, f"{where} AND t.session_key = ? ORDER BY t.key", session_key)
 
     async def prompt(self, run_key: int) -> bytes | None:
         """The prompt of a run, as JSON."""

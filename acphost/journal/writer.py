@@ -3,8 +3,7 @@
 import math
 import sqlite3
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import NewType
 
 import anyio
@@ -15,15 +14,22 @@ from acphost.ids import Clock
 from acphost.journal.connection import WritingConnection
 from acphost.journal.event import Draft, RunRef, Stretch
 from acphost.journal.feed import Feed
-from acphost.journal.health import StorageHealth, StorageState, Trouble, WalState, trouble
+from acphost.journal.health import StorageHealth, Trouble, WalState, Watch, trouble
+from acphost.journal.options import WriterOptions
 from acphost.journal.recovery import Heads
 from acphost.journal.statements import Statement
+
+__all__ = ["SessionLog", "Ticket", "Writer", "WriterOptions"]
 
 #: Names the transaction a unit is part of; a later unit never has a smaller one.
 Ticket = NewType("Ticket", int)
 
 #: What an event or a row costs beside its content, in the byte budgets.
 _EVENT_BYTES = 100
+
+
+#: In place of the numbering of a session, for what the host itself says.
+_HOST = (None, None, None)
 
 
 class SessionLog:
@@ -35,27 +41,6 @@ class SessionLog:
         self.key = key
         self.session_id = session_id
         self.seq = seq
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriterOptions:
-    """Limits of the writer in bytes and seconds, and hooks for tests and health."""
-
-    batch_bytes: int = 1024 * 1024
-    budget_bytes: int = 4 * 1024 * 1024
-    #: How long a degraded store is waited for before callers are told.
-    patience: float = 2.0
-    #: How long another program may hold the lock before that counts as degraded.
-    lock_grace: float = 10.0
-    busy_timeout: float = 1.0
-    first_retry: float = 0.05
-    last_retry: float = 1.0
-    #: After this much quiet the WAL is written back and truncated.
-    idle_checkpoint: float = 5.0
-    #: Runs on the worker thread inside each transaction; may wait, or raise a storage error.
-    before_commit: Callable[[], None] | None = None
-    #: Runs on the loop when the store becomes degraded, changes its trouble, or recovers.
-    on_health: Callable[[StorageHealth], None] | None = None
 
 
 class _Group:
@@ -102,10 +87,7 @@ class Writer:
         self._committed = 0
         self._is_resting = False
         self._wake = anyio.Event()
-        #: Set, and replaced, whenever something may have changed for those who wait.
-        self._turn = anyio.Event()
-        self._health = StorageHealth()
-        self._degraded_at = math.inf
+        self._watch = Watch(options.patience, options.on_health, now)
         self._wal = WalState()
 
     # -- what others ask --------------------------------------------------------------------------
@@ -118,7 +100,7 @@ class Writer:
     @property
     def health(self) -> StorageHealth:
         """Whether commits go through."""
-        return self._health
+        return self._watch.health
 
     @property
     def wal(self) -> WalState:
@@ -138,7 +120,7 @@ class Writer:
     async def room(self) -> None:
         """Return once there is room."""
         while not self.has_room:
-            await self._turn.wait()
+            await self._watch.turn()
 
     def next_session_key(self) -> int:
         """A key no session has had."""
@@ -183,8 +165,10 @@ class Writer:
         ):
             last.payloads.append(payload)
         else:
-            draft = Draft(kind, payload, run, source, host, origin, flags)
-            self._last = Stretch(offset, log.key, log.session_id, seq, draft, at)
+            self._last = Stretch(
+                offset, log.key, log.session_id, seq, at, kind, [payload], run, source,
+                host, origin, flags,
+            )  # fmt: skip
             group.stretches.append(self._last)
         group.size = size = group.size + len(payload) + _EVENT_BYTES
         if size >= self._batch_bytes:
@@ -205,15 +189,17 @@ class Writer:
         group = self._gathering
         for draft in drafts:
             self._offset += 1
-            if log is None:
-                self._last = None
-                stretch = Stretch(self._offset, None, None, None, draft, at)
-            else:
+            if log is not None:
                 log.seq += 1
-                stretch = Stretch(self._offset, log.key, log.session_id, log.seq, draft, at)
-                self._last = stretch
+            key, session_id, seq = (log.key, log.session_id, log.seq) if log else _HOST
+            kind, payload, run, source, host, origin, flags = draft
+            stretch = Stretch(
+                self._offset, key, session_id, seq, at, kind, [payload], run, source,
+                host, origin, flags,
+            )  # fmt: skip
+            self._last = stretch
             group.stretches.append(stretch)
-            group.size += len(draft.payload) + _EVENT_BYTES
+            group.size += len(payload) + _EVENT_BYTES
         return self.record(statements)
 
     def record(self, statements: Sequence[Statement]) -> Ticket:
@@ -254,17 +240,16 @@ class Writer:
         # Who comes late to a degraded store waits a little too: asking again is never a busy loop.
         least = anyio.current_time() + self._options.first_retry
         while ticket > self._committed:
-            turn = self._turn
-            left = max(self._degraded_at + self._options.patience, least) - anyio.current_time()
+            left = max(self._watch.patience_ends, least) - anyio.current_time()
             if left <= 0:
-                raise self._health.error()
+                raise self._watch.health.error()
             with anyio.move_on_after(left):
-                await turn.wait()
+                await self._watch.turn()
 
     async def settled(self, ticket: Ticket) -> None:
         """Return once the unit is on disk, however long that takes."""
         while ticket > self._committed:
-            await self._turn.wait()
+            await self._watch.turn()
 
     async def drain(self) -> None:
         """Return once all that was appended before the call is on disk."""
@@ -296,6 +281,8 @@ class Writer:
                 size, is_done = await self._connection.empty_wal()
             at = self._now() if is_done else self._wal.checkpointed_at
             self._wal = WalState(size, at, is_behind=not is_done, is_starved=not is_done)
+            if self._options.on_wal is not None:
+                self._options.on_wal(self._wal)
 
     async def _commit(self, group: _Group) -> None:
         """Write one group, trying for as long as it takes."""
@@ -303,7 +290,7 @@ class Writer:
         while (problem := await self._attempt(group)) is not None:
             waited = anyio.current_time() - first_try
             if not problem.is_busy or waited >= self._options.lock_grace:
-                self._degrade(problem)
+                self._watch.degrade(problem)
             await anyio.sleep(delay)
             delay = min(2 * delay, self._options.last_retry)
         self._full.popleft()
@@ -311,10 +298,9 @@ class Writer:
         self._committed = group.ticket
         if group.stretches:
             self._head = group.stretches[-1].last_offset
-        self._take_turn()
+        self._watch.take_turn()
         self._feed.publish_stretches(group.stretches)
-        if self._health.state is not StorageState.OK:
-            self._recover()
+        self._watch.recover()
 
     async def _attempt(self, group: _Group) -> Trouble | None:
         """One transaction; cancellation waits for its end, so that what is committed is known."""
@@ -330,26 +316,3 @@ class Writer:
                 return problem
         self._wal = self._wal._replace(bytes=size, is_behind=True)
         return None
-
-    def _degrade(self, problem: Trouble) -> None:
-        health = self._health
-        if (health.state, health.reason) == (problem.state, problem.reason):
-            return
-        if health.state is StorageState.OK:
-            self._degraded_at = anyio.current_time()
-        since = self._now() if health.since is None else health.since
-        self._change_health(StorageHealth(problem.state, problem.reason, since))
-
-    def _recover(self) -> None:
-        self._degraded_at = math.inf
-        self._change_health(StorageHealth())
-
-    def _change_health(self, health: StorageHealth) -> None:
-        self._health = health
-        self._take_turn()
-        if self._options.on_health is not None:
-            self._options.on_health(health)
-
-    def _take_turn(self) -> None:
-        self._turn.set()
-        self._turn = anyio.Event()

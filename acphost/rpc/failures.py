@@ -5,7 +5,6 @@ import msgspec
 from acphost.errors import AcpHostError, RemoteError
 from acphost.ids import mint
 from acphost.log import get_logger
-from acphost.log import get_logger
 from acphost.wire.jsonrpc import ErrorObject
 
 _INTERNAL_ERROR = -32603

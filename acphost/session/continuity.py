@@ -256,7 +256,7 @@ class Binder:
             payload["response"] = msgspec.Raw(response)
         self._scribe.write([note(Kind.BINDING_LOAD_FAILED, payload, run=run)])
 
-    def unbind(self, reason: str, *, status: str, run: RunRow | None) -> Binding | None:
+    def unbind(self, reason: str, *, status: str) -> Binding | None:
         """The binding is over: write it down, and return what it was."""
         binding, self.binding, self.replay = self.binding, None, None
         if binding is None:
@@ -266,7 +266,7 @@ class Binder:
         binding.process.detach(binding.acp_session_id)
         kind = Kind.BINDING_LOST if status == "lost" else Kind.BINDING_CLOSED
         payload = {"acpSessionId": binding.acp_session_id, "reason": reason}
-        self._scribe.write([note(kind, payload, run=run)], statements=[save_binding(binding.row)])
+        self._scribe.write([note(kind, payload)], statements=[save_binding(binding.row)])
         return binding
 
 

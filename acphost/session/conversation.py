@@ -70,6 +70,7 @@ class Conversation:
         self._now = now
         self._is_attended = is_attended
         self._wake = anyio.Event()
+        self._is_wanted = False
         self._over: dict[str, anyio.Event] = {}
         self.scribe = Scribe(writer, log, row, now)
         desk = DecisionDesk(row, self._traits.source, now)
@@ -242,35 +243,14 @@ class Conversation:
         """Whether the agent has been silent for longer than is usual for it."""
         return self.state.is_quiet(self._now(), self._agent.quiet_after)
 
-    def stderr_tail(self) -> list[str]:
-        """The last lines that the bound agent wrote to stderr."""
-        binding = self.binder.binding
-        return [] if binding is None else binding.process.connection.stderr.lines()[-10:]
-
     def wake(self) -> None:
         """Have `run` look at the queue again."""
         self._wake.set()
 
     def warm_up(self) -> None:
-        """Start the agent before there is anything to say to it."""
-        self._tasks.start_soon(self._warm_up)
-
-    async def _warm_up(self) -> None:
-        state = self.state
-        if self.binder.is_live or state.starting or state.turn is not None or state.closing:
-            return
-        state.starting = True
-        self._write([])
-        try:
-            await self.binder.ensure(None)
-        except ShuttingDownError:
-            state.closing = True
-        except AcpHostError as exc:
-            state.trouble = _trouble(exc)
-        finally:
-            state.starting = False
-            self._write([])
-            self._wake.set()
+        """Have the agent started before there is anything to say to it."""
+        self._is_wanted = True
+        self._wake.set()
 
     def _announce_end(self, run: RunRow) -> None:
         over = self._over.pop(run.run_id, None)
@@ -300,45 +280,43 @@ class Conversation:
 
     async def run(self) -> None:
         """Serve the queue until cancelled."""
+        state = self.state
         while True:
-            while not self.state.may_start():
+            while not (state.may_start() or (self._is_wanted and not state.closing)):
                 self._wake = anyio.Event()
                 await self._wake.wait()
-            head = self.state.queue.head
-            assert head is not None, "may_start looked at the queue in this very step"
+            self._is_wanted = False
+            head = state.queue.head if state.may_start() else None
             binding = await self._make_ready(head)
-            if binding is not None and self.state.queue.head is head and self._may_go_on():
+            # While the agent was started the head may have been cancelled, or the queue held.
+            if binding is not None and state.may_start() and state.queue.head is head:
                 await self._see_through(head, binding)
 
-    def _may_go_on(self) -> bool:
-        return self.row.held_reason is None and not self.state.closing
-
-    async def _make_ready(self, head: Waiting) -> Binding | None:
+    async def _make_ready(self, head: Waiting | None) -> Binding | None:
         """An agent for the head of the queue; the run fails if there is none to be had."""
-        state = self.state
+        state, run = self.state, head.run if head else None
         state.trouble = None
         if self.binder.is_live:
-            return await self.binder.ensure(head.run)
+            return await self.binder.ensure(run)
         state.starting = True
         self._write([])
         try:
-            return await self.binder.ensure(head.run)
+            return await self.binder.ensure(run)
         except ShuttingDownError:
             state.closing = True
         except AcpHostError as exc:
             state.starting = False
-            self._fail_to_start(head, exc)
+            self._fail_to_start(run, exc)
         finally:
             state.starting = False
+            self._write([])
         return None
 
-    def _fail_to_start(self, head: Waiting, error: AcpHostError) -> None:
+    def _fail_to_start(self, run: RunRow | None, error: AcpHostError) -> None:
         ending = closing.of_failed_start(error)
         self.state.trouble = _trouble(error)
-        if self.state.queue.leave(head.run.run_id) is None:
-            self._write([])
+        if run is None or self.state.queue.leave(run.run_id) is None:
             return
-        run = head.run
         drafts = closing.conclude(run, ending, [], next_seq=self.scribe.next_seq, now=self._now())
         self.row.last_run_status = run.status
         self.row.queue_rev += 1
@@ -352,7 +330,9 @@ class Conversation:
         """One turn, from `run.started` on disk to its terminal event in the journal."""
         turn = self._start(head, binding)
         await self.scribe.durable(turn.start_ticket)
-        if turn.cancel_asked.is_set():
+        if turn.over.is_set():
+            pass  # the daemon stops, and would not wait
+        elif turn.cancel_asked.is_set():
             self._end(turn, Ending(status=RunStatus.CANCELLED, stop_reason="cancelled"))
         elif not binding.process.is_live:
             gone = binding.process.connection.gone
@@ -498,7 +478,7 @@ class Conversation:
             await self._drop_binding("late_cancel")
 
     async def _drop_binding(self, reason: str) -> None:
-        binding = self.binder.unbind(reason, status="closed", run=self.state.last_run)
+        binding = self.binder.unbind(reason, status="closed")
         if binding is not None:
             await self._pool.retire(binding.process)
 
@@ -537,7 +517,7 @@ class Conversation:
 
     def part(self) -> None:
         """The daemon stops: the binding ends with it."""
-        self.binder.unbind("the daemon stopped", status="closed", run=self.state.last_run)
+        self.binder.unbind("the daemon stopped", status="closed")
 
 
 def _trouble(error: AcpHostError) -> tuple[SessionStatus, str]:

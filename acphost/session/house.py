@@ -352,9 +352,8 @@ class House:
         """Interrupt the turns that still run, end all agents, and have it all on disk."""
         for conversation in self._conversations.values():
             conversation.interrupt()
-        await self._pool.close()
-        for conversation in self._conversations.values():
             conversation.part()
+        await self._pool.close()
         await self._store.writer.drain()
 
 

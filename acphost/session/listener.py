@@ -169,12 +169,14 @@ class Listener:
         change = state.desk.withdraw_all("the agent's process ended")
         drafts = list(change.drafts)
         if gone.stderr:
-            drafts.append(note(Kind.AGENT_STDERR, {"text": gone.stderr}, run=state.last_run))
+            run = state.late_run(self._now())
+            late = {"late": True} if run is not None else None
+            drafts.append(note(Kind.AGENT_STDERR, {"text": gone.stderr}, run=run, host=late))
         state.refresh()
         if drafts:
             self._scribe.write(drafts, statements=change.statements)
         if self.binder is not None:
-            self.binder.unbind(str(gone), status="lost", run=state.last_run)
+            self.binder.unbind(str(gone), status="lost")
 
 
 async def settled(writer: Writer, ticket: Ticket) -> None:

@@ -102,7 +102,7 @@ class StatusBoard:
             cold_resume=ColdResume(
                 packet_bytes=row.cold_packet_bytes, truncated_reason=row.cold_truncated_reason
             ),
-            logs=live.stderr_tail() if live else [],
+            logs=[],
         )
 
     def _model(self, row: SessionRow) -> ModelStatus:

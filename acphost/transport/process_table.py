@@ -65,32 +65,43 @@ def _environment(name: str) -> list[bytes]:
 def _linux_entry(name: str) -> Entry | None:
     try:
         with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123 - hundreds per scan
-            uid = os.fstat(file.fileno()).st_uid
-            text = file.read()
+            return parse_stat(file.read(), os.fstat(file.fileno()).st_uid)
     except OSError:
         return None
+
+
+def parse_stat(text: bytes, uid: int) -> Entry:
+    """Read the contents of a `/proc/PID/stat`."""
     # The name of the program stands in parentheses and may hold spaces and parentheses.
-    fields = text[text.rfind(b")") + 2 :].split()
-    state, parent, group, session = fields[:4]
+    end = text.rfind(b")")
+    state, parent, group, session, *rest = text[end + 2 :].split()
     return Entry(
-        int(name),
-        int(parent),
-        int(group),
-        int(session),
-        uid,
-        state in b"ZXx",
-        fields[19].decode(),  # field 22: start time in clock ticks since boot
+        pid=int(text[: text.find(b" ")]),
+        parent=int(parent),
+        group=int(group),
+        session=int(session),
+        uid=uid,
+        is_dead=state in {b"Z", b"X", b"x"},
+        birth=rest[15].decode(),  # field 22: start time in clock ticks since boot
     )
 
 
 def _listed(*selection: str) -> Iterator[Entry]:
-    columns = "pid=,ppid=,pgid=,uid=,stat=,lstart="
-    for line in _output("ps", *selection, "-o", columns).splitlines():
+    return parse_ps(_output("ps", *selection, "-o", "pid=,ppid=,pgid=,uid=,stat=,lstart="))
+
+
+def parse_ps(lines: str) -> Iterator[Entry]:
+    """Read a list of `ps`. It has no session id everywhere; that of the group is near enough."""
+    for line in lines.splitlines():
         pid, parent, group, uid, state, *birth = line.split()
-        number = int(pid)
-        # `ps` has no session id everywhere; a group of its own is near enough.
         yield Entry(
-            number, int(parent), int(group), int(group), int(uid), state[0] == "Z", " ".join(birth)
+            pid=int(pid),
+            parent=int(parent),
+            group=int(group),
+            session=int(group),
+            uid=int(uid),
+            is_dead=state.startswith("Z"),
+            birth=" ".join(birth),
         )
 
 

@@ -27,6 +27,7 @@ from tests.real.processes import processes_of
 #: Of a whole test, and of one wait in a thread that a cancellation cannot reach.
 TEST_SECONDS = 120
 WAIT_SECONDS = 60
+START_SECONDS = 20
 #: Where a socket's path stays under the platform's limit; resolved, for /tmp may be a link.
 _SHORT = Path("/tmp").resolve()
 TOOLBOX_FILE = Path(__file__).with_name("toolbox.py")
@@ -71,6 +72,12 @@ class Turn:
     def thought(self) -> str:
         """The text that the agent thought."""
         return self._text(Kind.THOUGHT_DELTA)
+
+    @property
+    def prompts(self) -> list[str]:
+        """What the user is shown to have said in this turn."""
+        said = [payload(e)["content"] for e in self.of(Kind.MESSAGE_USER)]
+        return ["".join(block.get("text", "") for block in blocks) for blocks in said]
 
     def of(self, kind: str) -> list[Event]:
         """The events of one kind."""
@@ -168,18 +175,19 @@ class Host:
         command += ["--config", str(self.folder / "config")]
         self._gone = anyio.Event()
         self._process = await anyio.open_process(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
         )
-        await self._tasks.start(self._keep_log, self._process)
+        with anyio.fail_after(START_SECONDS):
+            await self._tasks.start(self._keep_log, self._process)
 
     async def _keep_log(
         self, process: anyio.abc.Process, *, task_status: anyio.abc.TaskStatus[None]
     ) -> None:
         """Keep what the daemon logs; while it starts, whatever it says is a reason to call it."""
-        assert process.stderr is not None
+        assert process.stdout is not None
         answers = False
         async with process:
-            async for chunk in process.stderr:
+            async for chunk in process.stdout:
                 self._log += chunk
                 if not answers and await self._answers():
                     answers = True

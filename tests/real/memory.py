@@ -1,8 +1,7 @@
 """Something to remember, and how a test finds out whether it was remembered."""
 
-from acphost.wire.event import Kind
 from tests.real.agents import RealAgent
-from tests.real.hosting import TOOLBOX, Host, Talk, Turn, payload
+from tests.real.hosting import TOOLBOX, Host, Talk, Turn
 from tests.real.model import ModelServer, Recall, Say
 
 
@@ -24,7 +23,5 @@ async def expect_memory(talk: Talk, model: ModelServer) -> Turn:
     assert "A fine name." in heard.memory
     assert turn.answer.strip().startswith("I know: "), turn.answer
     assert "My heron is called Ole." in turn.answer
-    assert [payload(e)["content"]["text"] for e in turn.of(Kind.MESSAGE_USER)] == [
-        f"What do you know? {tag}"
-    ]
+    assert turn.prompts == [f"What do you know? {tag}"]
     return turn

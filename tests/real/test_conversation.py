@@ -24,9 +24,7 @@ async def test_an_answer_and_its_thought_arrive_whole_and_apart(
     assert second.answer == "Offer it a roach."
     assert second.thought.strip() == "Herons like fish."
     assert first.events[0].kind == Kind.RUN_CREATED
-    assert [payload(e)["content"]["text"] for e in first.of(Kind.MESSAGE_USER)] == [
-        f"Hello. {greeting}"
-    ]
+    assert first.prompts == [f"Hello. {greeting}"]
     assert status.mode == "native_live"
     assert second.run.acp_session_id == first.run.acp_session_id
 

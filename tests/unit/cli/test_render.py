@@ -115,7 +115,7 @@ ANEW = "the agent starts anew, with the history of this session as a text"
         ("run.queued", {"position": 2}, "queued behind 2"),
         ("run.failed", ERROR, "failed: no model · agent_error"),
         ("run.cancelled", {"errorCode": None}, "cancelled"),
-        ("run.interrupted", RESTARTED, "interrupted, outcome unknown: host_restarted"),
+        ("run.interrupted", RESTARTED, "interrupted: host_restarted"),
         ("run.completed", {"stopReason": "max_tokens"}, "the agent stopped: max_tokens"),
         ("permission.resolved", ANSWERED, "answered by nvim: a"),
         ("binding.cold_resumed", COLD, ANEW),

@@ -1,0 +1,37 @@
+"""Configuration of a daemon under test, written as TOML."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+Table = Mapping[str, Any]
+
+#: Short enough for a test, long enough for a busy machine.
+AGENT: Table = {
+    "init_timeout": 10,
+    "load_timeout": 10,
+    "cancel_grace": 0.5,
+    "eof_grace": 0.3,
+    "term_grace": 0.3,
+}
+
+
+def config_text(host: Table, agents: Mapping[str, Table]) -> str:
+    """A config.toml with these tables of the host and these agents."""
+    tables = {name: value for name, value in host.items() if isinstance(value, Mapping)}
+    lines = [f"{name} = {_value(value)}" for name, value in host.items() if name not in tables]
+    for name, table in tables.items():
+        lines += [f"[{name}]", *_members(table)]
+    for agent_id, agent in agents.items():
+        lines += [f"[agents.{agent_id}]", *_members(agent)]
+    return "\n".join(lines) + "\n"
+
+
+def _members(table: Table) -> list[str]:
+    return [f"{name} = {_value(value)}" for name, value in table.items()]
+
+
+def _value(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(_members(value)) + " }"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,470 @@
+"""A real daemon in a private folder, with scripted agents, held against the invariants at the end.
+
+    async with running_daemon(SCRIPT) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "hello")
+
+SCRIPT is in the language of `acphost fake-agent`; `${DIR}` in it is `daemon.folder`, where gates
+and marks are. Whatever a test does, after it the journal must be whole, what a client was told
+must be what the journal holds, and nothing may be left running.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import msgspec
+from anyio.abc import TaskGroup
+
+from acphost.client.client import Client
+from acphost.client.connect import connect
+from acphost.wire.event import Event
+from acphost.wire.host import Decision, QueuedRun, Run, RuntimeStatus, Session
+from acphost.wire.params import PermissionListParams
+from tests.support.config import AGENT, Table, config_text
+from tests.support.journal_file import JournalFile
+from tests.support.wire import Wire, wire
+
+#: For whatever a test waits for; it is reached only when the test fails.
+PATIENCE = 15.0
+_LOOK_AGAIN = 0.01
+#: Log lines of a daemon that made a mistake of its own.
+_MISTAKES = re.compile(
+    r"Traceback|session_failed|agent_failed|internal_error|connection_failed|request_failed"
+)
+_WATCHED = "EXPECT one-prompt\nEXPECT one-load\n"
+
+
+class Daemon:
+    """The daemon under test, and the agents it starts."""
+
+    def __init__(
+        self, folder: Path, tasks: TaskGroup, agents: Mapping[str, str], agent: Table, host: Table
+    ) -> None:
+        self.folder = folder
+        self.socket = folder / "s"
+        self.state = folder / "state"
+        self.work = folder / "work"
+        self.work.mkdir()
+        self.journal = JournalFile(self.state / "journal.db")
+        self.seen: list[Event] = []
+        self.environ = {
+            name: value for name, value in os.environ.items() if not name.startswith("ACPHOST_")
+        }
+        self._tasks = tasks
+        self._agents = dict(agents)
+        self._agent = dict(agent)
+        self._host: Table = {"drain": {"timeout": 0.3}, **host}
+        self._client: Client | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self.configure()
+
+    # -- configuration ----------------------------------------------------------------------------
+
+    def configure(self, *, agent: Table | None = None, **host: object) -> None:
+        """Write the config file, with these changes for good."""
+        self._agent |= agent or {}
+        self._host = {**self._host, **host}
+        tables = {}
+        for agent_id, script in self._agents.items():
+            file = self.folder / f"{agent_id}.script"
+            file.write_text(_WATCHED + script)
+            tables[agent_id] = {**AGENT, **self._command(agent_id, file), **self._agent}
+        text = config_text(self._host, tables)
+        (self.folder / "config.toml").write_text(text)
+
+    def rewrite(self, script: str, agent_id: str = "fake") -> None:
+        """Give an agent another script, for its next process."""
+        self._agents[agent_id] = script
+        self.configure()
+
+    def _command(self, agent_id: str, script: Path) -> Table:
+        command = [sys.executable, "-m", "acphost.demo.agent", str(script)]
+        command += ["--store", str(self.folder / f"{agent_id}.store")]
+        command += ["--record", str(self._record(agent_id))]
+        # The same arguments in the environment, for tests that wrap the command in another.
+        return {"command": command, "env": {"DIR": str(self.folder)}}
+
+    def _record(self, agent_id: str) -> Path:
+        return self.folder / f"{agent_id}.record"
+
+    # -- life -------------------------------------------------------------------------------------
+
+    @property
+    def pid(self) -> int:
+        """Of the daemon."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def client(self) -> Client:
+        """A client that comes back by itself when the daemon does."""
+        assert self._client is not None
+        return self._client
+
+    def launch(self) -> subprocess.Popen[bytes]:
+        """Start a daemon process, without waiting for anything."""
+        command = [sys.executable, "-m", "acphost", "serve", "--config", str(self.folder)]
+        command += ["--socket", str(self.socket), "--state-dir", str(self.state)]
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(
+                command, cwd=self.folder, env=self.environ, stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL, stderr=log,
+            )  # fmt: skip
+
+    async def start(self) -> None:
+        """Start it and wait until it takes connections."""
+        self._process = self.launch()
+        with anyio.fail_after(PATIENCE):
+            while True:
+                try:
+                    async with await anyio.connect_unix(self.socket):
+                        return
+                except OSError:
+                    assert self._process.poll() is None, f"it did not start:\n{self.log()}"
+                await anyio.sleep(_LOOK_AGAIN)
+
+    async def kill(self) -> None:
+        """kill -9."""
+        self.signal(signal.SIGKILL)
+        await self.exit_code()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal."""
+        os.kill(self.pid, number)
+
+    async def exit_code(self) -> int:
+        """Wait for its end."""
+        assert self._process is not None
+        with anyio.fail_after(PATIENCE):
+            while (code := self._process.poll()) is None:
+                await anyio.sleep(_LOOK_AGAIN)
+        return code
+
+    async def restart(self) -> None:
+        """kill -9 and start again."""
+        await self.kill()
+        await self.start()
+
+    def log(self) -> str:
+        """All that daemons have logged in this folder."""
+        return (self.folder / "log").read_text(errors="replace")
+
+    def memory(self) -> int:
+        """Bytes of memory that are really there."""
+        status = Path(f"/proc/{self.pid}/status").read_text()
+        (kilobytes,) = re.findall(r"VmRSS:\s+(\d+) kB", status)
+        return int(kilobytes) * 1024
+
+    def descriptors(self) -> int:
+        """How many files it has open."""
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    # -- the main job -----------------------------------------------------------------------------
+
+    async def session(self, agent: str = "fake", **params: object) -> str:
+        """Make a session; returns its id."""
+        given = {"agentId": agent, "cwd": str(self.work), **params}
+        return (await self.client.request("session/create", given, Session)).session_id
+
+    async def send(self, session: str, text: str, **params: object) -> Run:
+        """Send a prompt; returns the run as it was accepted."""
+        given = {"requestId": f"{session} {text}", "sessionId": session, "text": text, **params}
+        return await self.client.request("run/create", given, Run)
+
+    async def wait(self, run: Run) -> Run:
+        """The run once it is over."""
+        with anyio.fail_after(PATIENCE):
+            return await self.client.wait(run.host_run_id)
+
+    async def ask(self, session: str, text: str, **params: object) -> Run:
+        """Send a prompt and wait for the end of it."""
+        return await self.wait(await self.send(session, text, **params))
+
+    async def cancel(self, run: Run, *, hold_queue: bool = False) -> Run:
+        """Ask for the end of a run."""
+        return await self.client.cancel(run.host_run_id, hold_queue=hold_queue)
+
+    # -- looking ----------------------------------------------------------------------------------
+
+    async def get(self, session: str) -> Session:
+        """The session as it is now."""
+        return await self.client.session(session)
+
+    async def status(self, session: str) -> RuntimeStatus:
+        """The runtime status."""
+        return await self.client.status(session)
+
+    async def run(self, run: Run) -> Run:
+        """The run as it is now."""
+        return await self.client.run(run.host_run_id)
+
+    async def queue(self, session: str) -> list[QueuedRun]:
+        """What waits."""
+        return (await self.client.queue_list(session)).items
+
+    async def questions(self, session: str, status: str = "pending") -> list[Decision]:
+        """What the agent has asked people."""
+        given = PermissionListParams(session_id=session, status=status)  # type: ignore[arg-type]
+        return (await self.client.list_decisions(given)).items
+
+    async def question(self, session: str) -> Decision:
+        """The one open question, waited for."""
+        with anyio.fail_after(PATIENCE):
+            while not (found := await self.questions(session)):
+                await anyio.sleep(_LOOK_AGAIN)
+        assert len(found) == 1, found
+        return found[0]
+
+    async def is_status(self, session: str, *status: str) -> Session:
+        """Wait until the session's status is one of these."""
+        return await self.until(session, lambda seen: seen.status in status, " or ".join(status))
+
+    async def until(self, session: str, holds: Callable[[Session], bool], what: str) -> Session:
+        """Wait until something holds for the session."""
+        seen = await self.get(session)
+        with anyio.move_on_after(PATIENCE):
+            while not holds(seen):
+                await anyio.sleep(_LOOK_AGAIN)
+                seen = await self.get(session)
+            return seen
+        raise AssertionError(f"{what} was expected, it stayed at {seen}")
+
+    async def is_running(self, run: Run) -> Run:
+        """Wait until the agent has the prompt, by the journal."""
+        with anyio.fail_after(PATIENCE):
+            while (seen := await self.run(run)).status == "pending":
+                await anyio.sleep(_LOOK_AGAIN)
+        return seen
+
+    async def events(self, run: Run, *kinds: str) -> list[Event]:
+        """The events of a run, or those of some kinds."""
+        found: list[Event] = []
+        after, more = 0, True
+        while more:
+            page = await self.client.run_events(run.host_run_id, after_seq=after, limit=2000)
+            found += page.events
+            more = page.has_more
+            after = int(found[-1].seq or 0) if found else 0
+        return [event for event in found if not kinds or event.kind in kinds]
+
+    async def kinds(self, run: Run) -> list[str]:
+        """What happened in a run, in order."""
+        return [event.kind for event in await self.events(run)]
+
+    async def text(self, run: Run) -> str:
+        """The agent's answer."""
+        deltas = await self.events(run, "message.delta")
+        return "".join(payload(event)["content"]["text"] for event in deltas)
+
+    async def history(self, session: str, *kinds: str) -> list[Event]:
+        """The events of a session, or those of some kinds."""
+        found: list[Event] = []
+        async with self.client.subscribe(session_id=session) as events:
+            while not events.caught_up:
+                found += (await events.next_batch()).events
+        return [event for event in found if not kinds or event.kind in kinds]
+
+    async def has_event(self, session: str, kind: str) -> Event:
+        """Wait for an event of the session."""
+        with anyio.fail_after(PATIENCE):
+            async with self.client.subscribe(session_id=session, kinds=[kind]) as events:
+                async for event in events:
+                    return event
+        raise AssertionError("a subscription does not end by itself")
+
+    # -- the agents -------------------------------------------------------------------------------
+
+    def path(self, name: str) -> Path:
+        """A gate or a mark."""
+        return self.folder / name
+
+    def open(self, name: str) -> None:
+        """Let whoever waits at a gate go on."""
+        self.path(name).touch()
+
+    async def marked(self, name: str) -> str:
+        """Wait until an agent has made a mark; returns what it wrote there."""
+        with anyio.fail_after(PATIENCE):
+            while not self.path(name).exists():
+                await anyio.sleep(_LOOK_AGAIN)
+        return self.path(name).read_text()
+
+    def record(self, agent: str = "fake") -> list[dict[str, Any]]:
+        """What the agent's processes wrote down, each line of it."""
+        file = self._record(agent)
+        if not file.exists():
+            return []
+        return [json.loads(line) for line in file.read_bytes().splitlines()]
+
+    def heard(self, method: str = "", agent: str = "fake") -> list[dict[str, Any]]:
+        """The messages that agents read: all, or those of one method."""
+        lines = [line["read"] for line in self.record(agent) if "read" in line]
+        return [line for line in lines if not method or line.get("method") == method]
+
+    async def hears(self, method: str, count: int = 1, agent: str = "fake") -> dict[str, Any]:
+        """Wait until agents have read so many messages of a method; returns the last."""
+        with anyio.fail_after(PATIENCE):
+            while len(found := self.heard(method, agent)) < count:
+                await anyio.sleep(_LOOK_AGAIN)
+        return found[count - 1]
+
+    def prompts(self, agent: str = "fake") -> list[str]:
+        """The last text block of every prompt that agents have read."""
+        return [
+            message["params"]["prompt"][-1]["text"]
+            for message in self.heard("session/prompt", agent)
+        ]
+
+    def launches(self, agent: str = "fake") -> list[int]:
+        """The pids of all processes of an agent so far."""
+        return [line["pid"] for line in self.record(agent) if "started" in line]
+
+    # -- other clients ----------------------------------------------------------------------------
+
+    def wire(self, *, greet: bool = True, **hello: object) -> AbstractAsyncContextManager[Wire]:
+        """A bare client."""
+        return wire(self.socket, greet=greet, **hello)
+
+    def connect(self, **options: Any) -> AbstractAsyncContextManager[Client]:  # noqa: ANN401
+        """Another client."""
+        return connect(self.socket, **options)
+
+    # -- the end ----------------------------------------------------------------------------------
+
+    async def attach(self, client: Client) -> None:
+        """Take the client to use, and have it follow everything from the start."""
+        self._client = client
+        watching = anyio.Event()
+        self._tasks.start_soon(self._watch, client, watching)
+        await watching.wait()
+
+    async def _watch(self, client: Client, watching: anyio.Event) -> None:
+        async with client.subscribe() as events:
+            watching.set()
+            while True:
+                self.seen += (await events.next_batch()).events
+
+    async def stop(self) -> None:
+        """SIGTERM, and its end."""
+        self.signal(signal.SIGTERM)
+        assert await self.exit_code() == 0
+
+    async def end(self) -> None:
+        """Whatever happened: leave nothing behind."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
+        for pid in marked_processes(self.launch_ids()):
+            os.kill(pid, signal.SIGKILL)
+
+    def launch_ids(self) -> set[str]:
+        """Every launch in the ledger."""
+        if not self.journal.path.exists():
+            return set()
+        return {row["launch_id"] for row in self.journal.query("SELECT * FROM processes")}
+
+    def check(self) -> None:
+        """All that must hold once the daemon has stopped, whatever the test did."""
+        problems = self.journal.problems()
+        problems += [f"process {pid} is left" for pid in marked_processes(self.launch_ids())]
+        problems += [f"log: {line}" for line in self.log().splitlines() if _MISTAKES.search(line)]
+        told = {int(event.offset): event for event in self.seen}
+        if len(told) != len(self.seen):
+            problems.append("a client was told an event twice")
+        for row in self.journal.rows():
+            event = told.pop(row.offset, None)
+            if event is not None and row.told != _told(event):
+                problems.append(f"a client was told {_told(event)}, the journal has {row.told}")
+        problems += [f"a client was told {_told(event)}, not in the journal"
+                     for event in told.values()]  # fmt: skip
+        for agent in self._agents:
+            for line in self.record(agent):
+                if {"violation", "error", "garbage"} & line.keys():
+                    problems.append(f"agent {agent}: {line}")
+        assert not problems, "\n".join(problems)
+
+
+def payload(event: Event) -> Any:  # noqa: ANN401  it is JSON
+    """What an event says."""
+    return msgspec.json.decode(event.payload)
+
+
+def facts(event: Event) -> dict[str, Any]:
+    """What the host knows beside the payload."""
+    return {} if event.host is msgspec.UNSET else msgspec.json.decode(event.host)
+
+
+def _told(event: Event) -> tuple[int, str | None, int | None, str | None, str]:
+    seq = None if event.seq is None else int(event.seq)
+    return int(event.offset), event.session_id, seq, event.host_run_id, event.kind
+
+
+def marked_processes(launch_ids: set[str]) -> list[int]:
+    """Living processes that carry the mark of one of these launches."""
+    marks = {f"ACPHOST_LAUNCH={launch_id}".encode() for launch_id in launch_ids}
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            environ = set((folder / "environ").read_bytes().split(b"\0"))
+        except OSError:
+            continue
+        if marks & environ:
+            found.append(int(folder.name))
+    return found
+
+
+@asynccontextmanager
+async def running_daemon(
+    script: str = "",
+    *,
+    others: Mapping[str, str] | None = None,
+    agent: Table | None = None,
+    host: Table | None = None,
+    prepare: Callable[[Daemon], None] | None = None,
+    check: bool = True,
+) -> AsyncGenerator[Daemon]:
+    """A daemon with the agent `fake`, which plays `script`, and others by their names.
+
+    `agent` and `host` are changes to the tables of all agents, and of the host, in its
+    configuration. `prepare` may change the folder before the daemon starts.
+    """
+    with tempfile.TemporaryDirectory(prefix="ah-", dir="/tmp", ignore_cleanup_errors=True) as name:
+        async with anyio.create_task_group() as tasks:
+            agents = {"fake": script, **(others or {})}
+            daemon = Daemon(Path(name), tasks, agents, agent or {}, host or {})
+            if prepare is not None:
+                prepare(daemon)
+            try:
+                await daemon.start()
+                async with connect(daemon.socket, capabilities={"permissions": True}) as client:
+                    await daemon.attach(client)
+                    yield daemon
+                    await _settle(daemon)
+                    tasks.cancel_scope.cancel()
+            except BaseException:
+                print(daemon.log())
+                raise
+            finally:
+                await daemon.end()
+        if check:
+            daemon.check()
+
+
+async def _settle(daemon: Daemon) -> None:
+    """Stop it if the test has not; the client that follows gets the last events before."""
+    if daemon._process is not None and daemon._process.poll() is None:  # noqa: SLF001
+        await daemon.stop()
+    await anyio.wait_all_tasks_blocked()
+
+
+Agents = Sequence[str]
