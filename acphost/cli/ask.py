@@ -122,6 +122,7 @@ class Asker:
             option = choose(line, options)
             if option is None:
                 continue
+            self._asking = None  # nothing to take back any more
             try:
                 await self._client.respond(permission_id, option.option_id)
             except AcpHostError as exc:

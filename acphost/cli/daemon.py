@@ -3,7 +3,7 @@
 import argparse
 import os
 from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from hashlib import sha256
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from acphost.cli.exits import CommandError
 from acphost.cli.screen import short
 from acphost.client.client import Client, State
 from acphost.client.connect import connect
+from acphost.errors import SessionNotFoundError
 from acphost.transport.paths import default_socket_path
 from acphost.wire.host import Session
 from acphost.wire.params import SessionListParams
@@ -64,6 +65,8 @@ async def all_sessions(client: Client, **filters: str | None) -> list[Session]:
 
 async def find_session(client: Client, wanted: str) -> Session:
     """The session a person means: an id, or enough of its begin or end."""
+    with suppress(SessionNotFoundError):
+        return await client.session(wanted)
     sessions = {session.session_id: session for session in await all_sessions(client)}
     return sessions[pick(wanted, sessions, "session")]
 

@@ -6,15 +6,14 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from acphost.cli.exits import CommandError, Exit, exit_code
+from acphost.cli.parser import parse
 from acphost.errors import AcpHostError
-
-#: The program of the bundled agent reads its own arguments: a plugin's CI starts it often.
-FAKE_AGENT = "fake-agent"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command that `argv` names; what it prints is for people unless `--json` is given."""
     words = list(sys.argv[1:] if argv is None else argv)
+    _open_missing_streams()
     try:
         code = _run(words)
         # Here, where it can still be told apart, rather than when the interpreter ends.
@@ -27,17 +26,25 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    if words[:1] == [FAKE_AGENT]:
-        from acphost.demo.agent import main as fake_agent
-
-        return fake_agent(words[1:])
-    from acphost.cli.parser import parse
-
     options = parse(words)
     # A command is a module of its own, so that none pays for the imports of another.
     module = import_module(f"acphost.cli.{options.module}")
     code: int = module.run(options)
     return code
+
+
+def _open_missing_streams() -> None:
+    """Give a program that was started without stdin, stdout or stderr the null device for it.
+
+    Otherwise the next socket would get that number, and be written to by whoever prints.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is None:
+            try:
+                os.fstat(number)
+            except OSError:
+                os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free: this one
+            setattr(sys, name, os.fdopen(number, mode, closefd=False))
 
 
 def _report(exc: Exception) -> int:

@@ -20,8 +20,14 @@ Options = argparse.Namespace
 Command = Callable[..., argparse.ArgumentParser]
 
 
+#: It has options of its own, `--help` among them: what follows the word is passed on unread.
+FAKE_AGENT = "fake-agent"
+
+
 def parse(words: Sequence[str]) -> Options:
     """Read the command line; ends the program with 2 and the usage where it is wrong."""
+    if words[:1] == [FAKE_AGENT]:
+        return Options(module="fake_agent", arguments=list(words[1:]))
     parser = _parser()
     options = parser.parse_args(
         words, Options(module=None, socket=None, state_dir=None, config=None)
@@ -78,7 +84,9 @@ def _daemon_commands(command: Command) -> None:
     stop = command("stop", "end the daemon and wait until it is gone")
     stop.add_argument("--force", action="store_true", help="do not let running turns finish")
     command("version", "show the version")
-    fake = command("fake-agent", "run the bundled scriptable ACP agent on stdin and stdout")
+    fake = command(
+        FAKE_AGENT, "run the bundled scriptable ACP agent on stdin and stdout", module="fake_agent"
+    )
     fake.add_argument("arguments", metavar="SCRIPT …", nargs=argparse.REMAINDER)
 
 

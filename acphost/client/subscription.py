@@ -16,7 +16,7 @@ import anyio.lowlevel
 import msgspec
 
 from acphost.client.failures import host_error
-from acphost.errors import AcpHostError, ConnectionLostError
+from acphost.errors import AcpHostError, ConnectionLostError, ShuttingDownError
 from acphost.rpc.pending import Answer
 from acphost.wire.base import HostRecord
 from acphost.wire.event import Event
@@ -76,6 +76,7 @@ class Subscription:
 
     One task may iterate. The iteration has no end of its own; it raises CursorForeignError when
     the daemon came back with another journal, DaemonUnreachableError when it did not come back.
+    The payload of an event is a view of the whole batch: who keeps events for long copies it.
     """
 
     def __init__(
@@ -191,10 +192,11 @@ class Subscription:
 
     def _on_answer(self, answer: Answer) -> None:
         """Runs before the next line is read, so that no parcel can come too early."""
-        if isinstance(answer, ConnectionLostError):
-            return  # opened again with the next connection
         if isinstance(answer, AcpHostError):
-            self.fail(host_error(answer))
+            reason = host_error(answer)
+            # Of those two the next connection is the cure: it opens every subscription again.
+            if not isinstance(reason, ConnectionLostError | ShuttingDownError):
+                self.fail(reason)
             return
         opened = _decode_subscribed(answer)
         self._id = opened.subscription_id

@@ -66,7 +66,7 @@ def receive(stage: Stage, step: Step) -> None:
     if incoming.method in ("session/load", "session/resume"):
         stage.host.books.session(incoming.session_id or "")
     stage.host.run(stage, step.block)
-    is_whole = bool(step.block) or incoming.method != "session/prompt"
+    is_whole = bool(step.block) or step.word in ("LOAD", "RESUME")
     if is_whole and incoming.is_request and not stage.silent and not incoming.answered:
         body: JsonObject = {"stopReason": "end_turn"} if step.word == "PROMPT" else {}
         stage.answer({"result": body}, to=incoming)
@@ -195,7 +195,9 @@ FLOW = (
     _receiver(
         "CANCEL", "CANCEL", "take session/cancel, which then does nothing else", "session/cancel"
     ),
-    _receiver("RECV", "RECV METHOD [as=L]", "take any other request or notification", "*", 1),
+    _receiver(
+        "RECV", "RECV METHOD [as=L]", "take anything else; without a block it stays open", "*", 1
+    ),
     Verb(Word("IF", "IF A =|!=|~ B", "do the block if it holds", 3, 3, block=True), branch),
     Verb(Word("ELSE", "ELSE", "… and this one if not", block=True), branch),
     Verb(

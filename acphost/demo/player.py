@@ -47,6 +47,7 @@ class Agent:
         self.values = values
         self.labels: dict[str, Incoming | Asked] = {}
         self.init: JsonObject = INITIALIZE
+        self.own_names = script.own_names()
         self.expectations: set[str] = set()
         self.any_session = False
         self._script = script

@@ -105,6 +105,12 @@ class Script:
         for block in [*(rule.block for rule in self.rules), *self.blocks.values()]:
             yield from walk(block)
 
+    def own_names(self) -> frozenset[str]:
+        """The variables that its steps set."""
+        steps = list(self.every_step())
+        names = {step.args[0].plain() for step in steps if step.word in ("SET", "ADD")}
+        return frozenset(names.union(*(step.options for step in steps if step.word == "DO")))
+
 
 def holds(condition: Sequence[Token], lookup: Lookup) -> bool:
     """Judge `A = B`, `A != B` or `A ~ PATTERN`."""

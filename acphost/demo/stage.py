@@ -35,6 +35,7 @@ class Host(Protocol):
     values: dict[str, str]
     labels: dict[str, Incoming | Asked]
     init: JsonObject
+    own_names: frozenset[str]  # what the script sets itself, whatever the environment has
 
     def take(self, stage: "Stage", step: Step) -> Incoming: ...
     def drain(self, stage: "Stage") -> None: ...
@@ -69,7 +70,7 @@ class Stage:
         for values in (self.values, session.values if session else {}, self.host.values):
             if name in values:
                 return values[name]
-        return os.environ.get(name, "")
+        return "" if name in self.host.own_names else os.environ.get(name, "")
 
     @property
     def session(self) -> Session | None:

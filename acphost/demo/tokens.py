@@ -257,6 +257,11 @@ class _Lexer:
             point = int(digits, 16)
         except ValueError:
             raise ScriptError(f"{self._where}: \\{code}{digits} is not an escape") from None
+        if 0xD800 <= point <= 0xDFFF:
+            raise ScriptError(
+                f"{self._where}: half a surrogate pair is no character; RAW can write "
+                f"the JSON escape, as \\\\{code}{digits}"
+            )
         return chr(point + 0xDC00) if code == "x" and point > 0x7F else chr(point)
 
     def _json(self) -> Token:

@@ -99,8 +99,6 @@ def _bring(path: Path, where: str) -> dict[str, Verb]:
 def _check_variables(script: Script, words: Vocabulary, given: frozenset[str]) -> None:
     """Refuse a variable that nothing can ever set: it is a misspelling."""
     rules, steps = script.rules, list(script.every_step())
-    is_set = {step.args[0].plain() for step in steps if step.word in ("SET", "ADD")}
-    is_set |= {key for step in steps if step.word == "DO" for key in step.options}
     groups = {
         name.upper()
         for rule in rules
@@ -108,7 +106,7 @@ def _check_variables(script: Script, words: Vocabulary, given: frozenset[str]) -
         for name in rule.match.pattern.groupindex
     }
     sets = (verb.word.sets for verb in words.values())
-    known = BUILTIN_VARIABLES.union(is_set, groups, given, *sets)
+    known = BUILTIN_VARIABLES.union(script.own_names(), groups, given, *sets)
     places: list[tuple[str, Iterable[Token]]] = [(rule.where, rule.guard) for rule in rules]
     places += [(step.where, [*step.args, *step.options.values()]) for step in steps]
     for where, tokens in places:

@@ -115,16 +115,19 @@ class Stretch:
 
     def rows(self) -> list[EventRow]:
         """Each event as a row."""
+        return [self.row(place) for place in range(len(self.payloads))]
+
+    def row(self, place: int) -> EventRow:
+        """One event as a row; negative places count from the end."""
+        if place < 0:
+            place += len(self.payloads)
         run_key, run_id = self.run or (None, None)
-        kind, first_seq = str(self.kind), self.first_seq
-        return [
-            EventRow(
-                self.first_offset + place, self.session_key,
-                None if first_seq is None else first_seq + place, run_key, kind, self.source, 0,
-                self.flags, payload, self.host, self.origin, self.at, self.session_id, run_id,
-            )
-            for place, payload in enumerate(self.payloads)
-        ]  # fmt: skip
+        return EventRow(
+            self.first_offset + place, self.session_key,
+            None if self.first_seq is None else self.first_seq + place, run_key, str(self.kind),
+            self.source, 0, self.flags, self.payloads[place], self.host, self.origin, self.at,
+            self.session_id, run_id,
+        )  # fmt: skip
 
 
 _SHARED = attrgetter(

@@ -18,6 +18,7 @@ SCHEMA_VERSION = MIGRATIONS[-1].number
 _MAGIC = b"SQLite format 3\0"
 #: A store too big to be checked in this many seconds is opened as far as it was found sound.
 _CHECK_SECONDS = 5.0
+_LOCK_SECONDS = 1.0
 _CURE = "move it away to begin a new store, or restore a backup"
 _SIDE_FILES = ("-journal", "-wal", "-shm")
 
@@ -78,11 +79,20 @@ def _check(path: Path, at: int) -> Origin:
     _remove(path.with_name(path.name + ".new"))
     _check_header(path)
     try:
-        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        with closing(
+            sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)
+        ) as connection:
             _check_identity(connection, path)
             _check_pages(connection, path)
             migrate(connection, at=at)
             known = dict(connection.execute("SELECT name, value FROM meta").fetchall())
+    except sqlite3.OperationalError as exc:
+        # Locked, no room, no permission: the file itself may be sound.
+        raise StoreRefusedError(
+            f"cannot open the store {path}: {exc}; end the program that holds it, or make room, "
+            "and start again",
+            path=str(path),
+        ) from exc
     except sqlite3.DatabaseError as exc:
         raise StoreRefusedError(
             f"cannot open the store {path}: {exc}; {_CURE}", path=str(path)

@@ -40,6 +40,8 @@ from acphost.wire.jsonrpc import Failure, Message, Notification, Request, Reques
 
 #: How long an agent that closed its stdout may take to leave before it is taken for a hung one.
 EXIT_GRACE = 1.0
+#: How long its last words on stderr are waited for after that.
+STDERR_GRACE = 0.2
 
 
 class AgentGoneError(ConnectionLostError):
@@ -81,7 +83,7 @@ class AgentConnection:
         self._pending = Pending()
         self._outbox: deque[bytes] = deque()
         self._wake_writer = anyio.Event()
-        self._parse_error_told = False
+        self._stderr_ended = anyio.Event()
         self.stderr = Tail()
         #: What came on stdout and was no protocol: kept as a diagnostic, never shown as an answer.
         self.noise = Tail()
@@ -144,17 +146,23 @@ class AgentConnection:
                 reason = f"sent a {exc}"
             exit_ = await self._exit()
             tasks.cancel_scope.cancel()
-        self.gone = AgentGoneError(
+        gone = AgentGoneError(
             f"the agent {_how(exit_) or reason}", exit_=exit_, stderr=self.stderr.text()
         )
-        self._pending.fail_all(self.gone)
-        return self.gone
+        self.lose(gone)
+        return gone
+
+    def lose(self, gone: AgentGoneError) -> None:
+        """The agent is out of reach: whoever waits for an answer has it now."""
+        self.gone = gone
+        self._pending.fail_all(gone)
 
     async def _exit(self) -> Exit | None:
         with anyio.move_on_after(EXIT_GRACE):
             exit_ = await self._child.wait()
-            # The last words on stderr explain the exit: let the drain task reach them.
-            await anyio.lowlevel.checkpoint()
+            # The last words on stderr explain the exit; what it started may hold the pipe.
+            with anyio.move_on_after(STDERR_GRACE):
+                await self._stderr_ended.wait()
             return exit_
         return None
 
@@ -228,6 +236,7 @@ class AgentConnection:
     async def _drain_stderr(self) -> None:
         while data := await self._child.read_stderr():
             self.stderr.feed(data)
+        self._stderr_ended.set()
 
 
 def method_not_found(method: str) -> MethodNotFoundError:

@@ -104,8 +104,9 @@ class AgentPool:
     async def _launch(
         self, agent_id: str, agent: AgentSettings, *, session_id: str | None, cwd: str
     ) -> AgentProcess:
-        if self._closing or self._tasks is None:
-            raise ShuttingDownError("the daemon is stopping")
+        tasks = self._tasks
+        if self._closing or tasks is None:
+            raise _shutting_down()
         policy = self._policies.setdefault(
             agent_id, RestartPolicy(agent.restart.limit, int(agent.restart.window * 1000))
         )
@@ -131,8 +132,12 @@ class AgentPool:
         )
         await self._ledger.on_launching(plan, session_id)
         process = AgentProcess(plan, watcher=self, now=self._now, room=self._room)
+        if self._closing:
+            self._ledger.on_failed(plan)
+            raise _shutting_down()
+        self.processes.add(process)
         try:
-            await self._tasks.start(self._live, process)
+            await tasks.start(self._live, process)
         except AgentUnavailableError:
             policy.failed(self._now())
             if not process.pid:
@@ -142,7 +147,6 @@ class AgentPool:
         return process
 
     async def _live(self, process: AgentProcess, *, task_status: TaskStatus[None]) -> None:
-        self.processes.add(process)
         greeted = False
 
         class Greeted:
@@ -218,3 +222,7 @@ class AgentPool:
     def on_ended(self, plan: LaunchPlan, child: Child, survivors: list[Process]) -> None:
         """The process is gone."""
         self._ledger.on_ended(plan, child, survivors)
+
+
+def _shutting_down() -> ShuttingDownError:
+    return ShuttingDownError("the daemon is stopping")

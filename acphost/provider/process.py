@@ -182,10 +182,11 @@ class AgentProcess:
         try:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._carry, tasks.cancel_scope)
+                tasks.start_soon(self._heed_stop, tasks.cancel_scope)
                 failure = await self._greet()
                 if failure is None:
                     task_status.started()
-                    await self._stop.wait()
+                    await anyio.sleep_forever()
                 tasks.cancel_scope.cancel()
         finally:
             self._stop.set()
@@ -201,18 +202,24 @@ class AgentProcess:
 
     async def _carry(self, scope: anyio.CancelScope) -> None:
         """Move messages until the agent goes; then nobody needs to wait any longer."""
-        await self.connection.run()
+        self._tell_sinks(await self.connection.run())
         scope.cancel()
+
+    async def _heed_stop(self, scope: anyio.CancelScope) -> None:
+        await self._stop.wait()
+        scope.cancel()
+
+    def _tell_sinks(self, gone: AgentGoneError) -> None:
+        sinks, self.sinks = self.sinks, {}
+        for sink in sinks.values():
+            sink.on_gone(gone)
 
     def _end(self, child: Child, survivors: list[Process]) -> None:
         connection = self.connection
         if connection.gone is None:
-            connection.gone = AgentGoneError(
-                "the agent was ended by the host", exit_=child.exit, stderr=""
-            )
-        sinks, self.sinks = self.sinks, {}
-        for sink in sinks.values():
-            sink.on_gone(connection.gone)
+            gone = AgentGoneError("the agent was ended by the host", exit_=child.exit, stderr="")
+            connection.lose(gone)
+            self._tell_sinks(gone)
         self._watcher.on_ended(self.plan, child, survivors)
         self.ended.set()
 

@@ -83,6 +83,10 @@ class Subscription:
 
     def deliver(self, batch: Batch) -> None:
         """Take a committed batch, or fall back to reading; called by the feed, never blocks."""
+        position = self._position(batch.last)
+        if position <= self._after:
+            # Committed when the last page was read, and published only now: it is in that page.
+            return
         if not self._is_live:
             self._missed = True
             return
@@ -92,12 +96,12 @@ class Subscription:
             return
         view = self._view
         if view.is_plain:
-            self._send(batch.encoded, batch.rows[-1])
+            self._send(batch.encoded, batch.last)
         else:
             shown = [row for row in batch.rows if view.shows(row)]
             if shown:
-                self._send(encode_events(shown), batch.rows[-1])
-        self._after = self._position(batch.rows[-1])
+                self._send(encode_events(shown), batch.last)
+        self._after = position
 
     def _position(self, row: EventRow) -> int:
         if self._view.session_key is None:

@@ -17,7 +17,7 @@ from acphost.session.packet import Packet
 from acphost.session.scribe import Scribe, note
 from acphost.wire.acp import Models, SessionOpened, lenient
 from acphost.wire.event import Kind
-from acphost.wire.host import ContinuityCode, Mode
+from acphost.wire.host import ContinuityCode, Mode, RunStatus
 
 #: What `session/load` is called on which rung.
 _METHODS = {Rung.RESUME: "session/resume", Rung.LOAD: "session/load"}
@@ -66,6 +66,7 @@ class Binder:
         self._history = history
         self._mcp_servers = mcp_servers
         self.binding: Binding | None = None
+        self._previous: AgentProcess | None = None
         #: Set while what the agent says is history, not news.
         self.replay: Replay | None = None
 
@@ -84,6 +85,9 @@ class Binder:
             self._row.continuity_code = ContinuityCode.CONTINUOUS
             self._row.continuity_reason = None
             return self.binding
+        if self._previous is not None and not self._previous.is_live:
+            # Two processes would fight over what the agent keeps of this session.
+            await self._previous.ended.wait()
         for attempt in range(1, MAX_PROCESSES + 1):
             process = await self._pool.acquire(
                 self._row.agent_id, session_id=self._row.session_id, cwd=self._row.cwd
@@ -231,7 +235,8 @@ class Binder:
             **extra,
             "response": result,
         }  # fmt: skip
-        self._scribe.write([note(kind, payload, run=run)], statements=[save_binding(binding_row)])
+        draft = note(kind, payload, run=_unless_over(run))
+        self._scribe.write([draft], statements=[save_binding(binding_row)])
         return Binding(process, acp_session_id, binding_row, model_id)
 
     def _load_failed(
@@ -254,7 +259,7 @@ class Binder:
             payload["agentError"] = remote_error(error)
         if response is not None:
             payload["response"] = msgspec.Raw(response)
-        self._scribe.write([note(Kind.BINDING_LOAD_FAILED, payload, run=run)])
+        self._scribe.write([note(Kind.BINDING_LOAD_FAILED, payload, run=_unless_over(run))])
 
     def unbind(self, reason: str, *, status: str) -> Binding | None:
         """The binding is over: write it down, and return what it was."""
@@ -264,10 +269,16 @@ class Binder:
         binding.row.status, binding.row.reason = status, reason
         binding.row.ended_at = self._now()
         binding.process.detach(binding.acp_session_id)
+        self._previous = binding.process
         kind = Kind.BINDING_LOST if status == "lost" else Kind.BINDING_CLOSED
         payload = {"acpSessionId": binding.acp_session_id, "reason": reason}
         self._scribe.write([note(kind, payload)], statements=[save_binding(binding.row)])
         return binding
+
+
+def _unless_over(run: RunRow | None) -> RunRow | None:
+    """The run that a binding is made for; it may have been cancelled meanwhile."""
+    return run if run is not None and run.status == RunStatus.PENDING else None
 
 
 def remote_error(error: RemoteError) -> dict[str, object]:

@@ -17,7 +17,6 @@ from acphost.errors import (
     ConflictError,
     PermissionNotFoundError,
     RemoteError,
-    ShuttingDownError,
 )
 from acphost.ids import Clock
 from acphost.journal.event import Draft
@@ -26,6 +25,7 @@ from acphost.journal.rows import RunRow, SessionRow
 from acphost.journal.statements import Statement, save_prompt
 from acphost.journal.writer import SessionLog, Ticket, Writer
 from acphost.provider.pool import AgentPool
+from acphost.provider.process import AgentRequest
 from acphost.rpc.pending import Answer
 from acphost.session import closing
 from acphost.session.continuity import Binder, Binding, remote_error
@@ -83,6 +83,7 @@ class Conversation:
             now,
             permission_timeout=settings.permissions.timeout,
             on_question=self._watch_question,
+            on_dismissed=self._dismiss_questions,
         )
         self.binder = listener.binder = Binder(
             self.scribe,
@@ -150,7 +151,7 @@ class Conversation:
         turn.run.cancel_requested_at = self._now()
         turn.hold_queue = hold_queue
         questions, change = state.desk.cancel_all(origin)
-        turn.dismissed_questions = questions
+        turn.dismissed = [question.asked for question in questions]
         asked = note(Kind.RUN_CANCEL_REQUESTED, {"by": origin}, run=turn.run, origin=origin)
         ticket = self._write([asked, *change.drafts], runs=[turn.run], statements=change.statements)
         turn.cancel_ticket = ticket
@@ -276,6 +277,16 @@ class Conversation:
             except PermissionNotFoundError:
                 return
 
+    def _dismiss_questions(self, asked: list[AgentRequest], ticket: Ticket) -> None:
+        """No person will answer these; their agent is told, as it would be by a person."""
+        if asked:
+            self._tasks.start_soon(self._answer_cancelled, asked, ticket)
+
+    async def _answer_cancelled(self, asked: list[AgentRequest], ticket: Ticket) -> None:
+        await settled(self._writer, ticket)
+        while asked:
+            asked.pop().answer(CANCELLED)
+
     # -- the work ---------------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -289,7 +300,9 @@ class Conversation:
             head = state.queue.head if state.may_start() else None
             binding = await self._make_ready(head)
             # While the agent was started the head may have been cancelled, or the queue held.
-            if binding is not None and state.may_start() and state.queue.head is head:
+            if binding is None or head is None or state.queue.head is not head:
+                continue
+            if state.may_start():
                 await self._see_through(head, binding)
 
     async def _make_ready(self, head: Waiting | None) -> Binding | None:
@@ -302,11 +315,11 @@ class Conversation:
         self._write([])
         try:
             return await self.binder.ensure(run)
-        except ShuttingDownError:
-            state.closing = True
         except AcpHostError as exc:
             state.starting = False
-            self._fail_to_start(run, exc)
+            # A daemon that stops keeps what waits; it does not fail it.
+            if not state.closing:
+                self._fail_to_start(run, exc)
         finally:
             state.starting = False
             self._write([])
@@ -396,9 +409,7 @@ class Conversation:
         """Once a stop is asked for: withdraw questions, tell the agent, wait within bounds."""
         await turn.cancel_asked.wait()
         if turn.cancel_ticket is not None:
-            await settled(self._writer, turn.cancel_ticket)
-        for question in turn.dismissed_questions:
-            question.asked.answer(CANCELLED)
+            await self._answer_cancelled(turn.dismissed, turn.cancel_ticket)
         with anyio.move_on_after(self._traits.cancel_settle):
             await turn.alive.wait()
         if turn.over.is_set():
@@ -424,7 +435,7 @@ class Conversation:
     def _end(self, turn: Turn, ending: Ending) -> None:
         """Close the turn with its one terminal event, and decide what the queue does next."""
         state, run = self.state, turn.run
-        change = state.desk.withdraw_all("the turn ended")
+        withdrawn, change = state.desk.withdraw_all("the turn ended")
         before = [*closing.abandoned_tools(turn), *change.drafts]
         drafts = closing.conclude(
             run, ending, before, next_seq=self.scribe.next_seq, now=self._now()
@@ -436,7 +447,9 @@ class Conversation:
         reason = self._hold_reason(turn)
         if reason is not None and state.hold(reason):
             drafts.append(note(Kind.QUEUE_HELD, {"reason": self.row.held_reason}))
-        self._write(drafts, runs=[run], statements=change.statements)
+        ticket = self._write(drafts, runs=[run], statements=change.statements)
+        turn.dismissed += [question.asked for question in withdrawn]
+        self._dismiss_questions(turn.dismissed, ticket)
         turn.ending = ending
         turn.over.set()
         self._announce_end(run)

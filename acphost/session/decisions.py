@@ -34,6 +34,11 @@ class Change:
     drafts: list[Draft]
     statements: list[Statement]
 
+    def add(self, other: "Change") -> None:
+        """Let this be in the same unit."""
+        self.drafts += other.drafts
+        self.statements += other.statements
+
 
 class DecisionDesk:
     """The open questions of one session."""
@@ -118,21 +123,20 @@ class DecisionDesk:
         questions = list(self._open.values())
         change = Change([], [])
         for question in questions:
-            closed = self._close(question, "cancelled", None, origin, None)
-            change.drafts += closed.drafts
-            change.statements += closed.statements
+            change.add(self._close(question, "cancelled", None, origin, None))
         return questions, change
 
-    def withdraw_all(self, reason: str) -> Change:
+    def withdraw_all(self, reason: str) -> tuple[list[OpenQuestion], Change]:
         """Nobody waits for an answer any more: the turn or the agent is over."""
+        questions = list(self._open.values())
         change = Change([], [])
-        for question in self._open.values():
+        for question in questions:
             row = question.row
             row.status, row.resolved_at = "expired", self._now()
             change.drafts.append(withdrawal(row, reason))
             change.statements.append(save_decision(row))
         self._open.clear()
-        return change
+        return questions, change
 
     def reject_option(self, permission_id: str) -> str | None:
         """The offered option that says no, for a question nobody answers in time."""

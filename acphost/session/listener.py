@@ -14,7 +14,6 @@ from acphost.provider.process import AgentRequest
 from acphost.provider.traits import Traits
 from acphost.session import updates
 from acphost.session.continuity import Binder, Replay
-from acphost.session.decisions import CANCELLED
 from acphost.session.scribe import Scribe, encode, note, run_ref
 from acphost.session.state import SessionState
 from acphost.session.updates import Matter, Meaning
@@ -41,6 +40,7 @@ class Listener:
         *,
         permission_timeout: float | None,
         on_question: Callable[[str], None],
+        on_dismissed: Callable[[list[AgentRequest], Ticket], None],
     ) -> None:
         self._state = state
         self._scribe = scribe
@@ -51,6 +51,7 @@ class Listener:
         self._now = now
         self._permission_timeout = permission_timeout
         self._on_question = on_question
+        self._on_dismissed = on_dismissed
         self._title_is_ours = state.row.title is not None
         self.binder: Binder | None = None
 
@@ -147,26 +148,26 @@ class Listener:
 
     def _open_question(self, asked: AgentRequest) -> None:
         state, turn = self._state, self._state.turn
-        if turn is not None and turn.run.cancel_requested_at is not None:
-            # The turn is being stopped: nobody should be asked about it any more.
-            asked.answer(CANCELLED)
-            return
         question, change = state.desk.open(
             asked, turn.run if turn else None, timeout=self._permission_timeout
         )
+        is_stopping = turn is not None and turn.run.cancel_requested_at is not None
+        if is_stopping:
+            # Nobody should be asked about this turn any more.
+            change.add(state.desk.cancel_all(None)[1])
         state.refresh()
-        self._scribe.write(change.drafts, statements=change.statements)
-        if question is None:
-            asked.answer(CANCELLED)
+        ticket = self._scribe.write(change.drafts, statements=change.statements)
+        if turn is not None:
+            turn.alive.set()
+        if question is None or is_stopping:
+            self._on_dismissed([asked], ticket)
         else:
-            if turn is not None:
-                turn.alive.set()
             self._on_question(question.row.permission_id)
 
     def on_gone(self, gone: AgentGoneError) -> None:
         """The process is gone; its open prompt was failed before this is called."""
         state = self._state
-        change = state.desk.withdraw_all("the agent's process ended")
+        _, change = state.desk.withdraw_all("the agent's process ended")
         drafts = list(change.drafts)
         if gone.stderr:
             run = state.late_run(self._now())

@@ -7,8 +7,8 @@ from acphost.errors import RemoteError
 from acphost.journal.event import RunRef
 from acphost.journal.rows import RunRow
 from acphost.journal.writer import Ticket
+from acphost.provider.process import AgentRequest
 from acphost.provider.traits import TurnFacts
-from acphost.session.decisions import OpenQuestion
 from acphost.session.ending import Ending
 from acphost.session.updates import Matter, Meaning, text_of
 from acphost.wire.acp import ToolCall
@@ -32,7 +32,7 @@ class Turn:
         self.cancel_sent = False
         self.cancel_ticket: Ticket | None = None
         #: Open questions that the stop has answered; the agent is told once that is on disk.
-        self.dismissed_questions: list[OpenQuestion] = []
+        self.dismissed: list[AgentRequest] = []
         self.hold_queue = False
         self.start_ticket = Ticket(0)
         self.ending: Ending | None = None

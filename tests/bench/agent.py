@@ -56,7 +56,7 @@ def _answer(method: str, params: dict[str, object]) -> object:
             info = {"name": "bench", "version": "1"}
             return {"protocolVersion": 1, "agentCapabilities": {}, "agentInfo": info}
         case "session/new", _:
-            return {"sessionId": f"bench-{os.getpid()}"}
+            return {"sessionId": f"bench-{os.getpid()}-{time.monotonic_ns()}"}
         case "session/prompt", {"sessionId": str(session_id), "prompt": [{"text": str(text)}]}:
             _prompt(session_id, text)
             return {"stopReason": "end_turn"}
@@ -69,7 +69,9 @@ def main() -> None:
         message = json.loads(line)
         if "id" in message and "method" in message:
             result = _answer(message["method"], message.get("params") or {})
-            sys.stdout.buffer.write(_line({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+            sys.stdout.buffer.write(
+                _line({"jsonrpc": "2.0", "id": message["id"], "result": result})
+            )
             sys.stdout.buffer.flush()
 
 

@@ -132,7 +132,8 @@ def main(path: str, database: str, program: Sequence[str]) -> None:
         text = sys.stdin.readline().strip()
         prompt = [{"type": "text", "text": text}]
         _ask(agent, _PROMPT_ID, "session/prompt", sessionId=session_id, prompt=prompt)
-        assert agent.stdout is not None and agent.stdin is not None
+        assert agent.stdout is not None
+        assert agent.stdin is not None
         descriptor = agent.stdout.fileno()
         while chunk := os.read(descriptor, _READ_SIZE):
             if loop.carry(chunk):

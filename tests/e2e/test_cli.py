@@ -9,7 +9,7 @@ import anyio
 import pytest
 
 from acphost.demo.throwaway import Throwaway, throwaway
-from tests.support.terminal import Finished, acphost, piped, typist
+from tests.support.terminal import Finished, acphost, code_after_reader_left, piped, typist
 
 #: An agent that does not stop when it is told to, and one that is never installed.
 AGENTS = """
@@ -386,12 +386,11 @@ async def test_send_bridges_a_restart_of_the_daemon(daemon: Throwaway) -> None:
 async def test_a_reader_that_leaves_is_no_error(daemon: Throwaway) -> None:
     await say(daemon, "send", "--agent", "demo", "hello")
     session_id = str((await sessions(daemon))[0]["sessionId"])
-    async with piped(daemon.socket, "attach", session_id, "--json") as follower:
-        await follower.until("\n")
-        assert follower.process.stdout is not None
-        await follower.process.stdout.aclose()
-        await say(daemon, "send", "--session", session_id, "again")
-        code = await follower.process.wait()
+    code = await code_after_reader_left(
+        daemon.socket,
+        *("attach", session_id, "--json"),
+        meanwhile=lambda: say(daemon, "send", "--session", session_id, "again"),
+    )
     assert code == 141
 
 

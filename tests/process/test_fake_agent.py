@@ -335,6 +335,45 @@ BATCH unterminated
         assert agent.lines[-1] == b'{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}\r'
 
 
+def test_an_answer_may_go_under_a_wrong_id_and_an_error_to_a_notification(play: Play) -> None:
+    script = """
+RECV initialize as=hello
+ANSWER {"protocolVersion": 1} id="${ID}"
+ANSWER {"protocolVersion": 1} id=999
+ANSWER {"protocolVersion": 1} for=hello
+ON x/n
+    FAIL -32600 "not a request"
+"""
+    with play(script) as agent:
+        agent.request("initialize")
+        assert [agent.message()["id"] for _ in range(3)] == ["0", 999, 0]
+        agent.send(method="x/n")
+        assert agent.wait() == 2
+        assert b"test.script:7: there is no request to answer" in agent.stderr()
+
+
+def test_a_tool_call_may_grow_and_a_line_may_be_broken_in_any_way(play: Play) -> None:
+    script = """
+ON prompt
+    REPEAT 3
+        SET LINES "${LINES}line ${I}\\n" scope=block
+        UPD c1 in_progress content=${LINES} title=null
+    RAW '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"${SESSION}","update":'
+    RAW '{"sessionUpdate":"x","t":"\\xe2'
+    RAW '\\x82\\xac\\\\ud800"}}}\\n'
+"""
+    with play(script) as agent:
+        session = agent.open()
+        number = agent.prompt(session, "x")
+        grown = [agent.message()["params"]["update"] for _ in range(3)]
+        assert grown[2]["content"][0]["content"]["text"] == "line 1\nline 2\nline 3\n"
+        assert grown[2]["title"] is None
+        line = agent.line()
+        assert line is not None
+        assert line.endswith(b'"t":"\xe2\x82\xac\\ud800"}}}\n')
+        agent.answer(number)
+
+
 def test_any_message_update_and_notification_can_be_sent(play: Play) -> None:
     script = """
 ON new

@@ -98,6 +98,16 @@ async def test_a_newer_store_is_refused_with_both_versions(path: Path) -> None:
     assert str(SCHEMA_VERSION) in str(error)
 
 
+async def test_a_store_that_another_program_keeps_locked_is_not_called_damaged(path: Path) -> None:
+    await make(path)
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("PRAGMA locking_mode = EXCLUSIVE").close()
+        other.execute("BEGIN IMMEDIATE").close()
+        other.execute("INSERT INTO meta VALUES ('x', 1)").close()
+
+        assert "locked" in str(await refusal(path))
+
+
 async def test_the_database_of_another_program_is_refused(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE theirs (x)").close()

@@ -76,6 +76,8 @@ model:
   provider: custom
   base_url: {url}
   api_key: {_KEY}
+agent:
+  environment_probe: false
 approvals:
   mode: manual
 """

@@ -16,14 +16,14 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import anyio
 import msgspec
-from anyio.abc import TaskGroup
+from anyio.abc import TaskStatus
 
 from acphost.client.client import Client
 from acphost.client.connect import connect
@@ -47,9 +47,7 @@ _WATCHED = "EXPECT one-prompt\nEXPECT one-load\n"
 class Daemon:
     """The daemon under test, and the agents it starts."""
 
-    def __init__(
-        self, folder: Path, tasks: TaskGroup, agents: Mapping[str, str], agent: Table, host: Table
-    ) -> None:
+    def __init__(self, folder: Path, agents: Mapping[str, str], agent: Table, host: Table) -> None:
         self.folder = folder
         self.socket = folder / "s"
         self.state = folder / "state"
@@ -60,7 +58,6 @@ class Daemon:
         self.environ = {
             name: value for name, value in os.environ.items() if not name.startswith("ACPHOST_")
         }
-        self._tasks = tasks
         self._agents = dict(agents)
         self._agent = dict(agent)
         self._host: Table = {"drain": {"timeout": 0.3}, **host}
@@ -76,9 +73,10 @@ class Daemon:
         self._host = {**self._host, **host}
         tables = {}
         for agent_id, script in self._agents.items():
-            file = self.folder / f"{agent_id}.script"
-            file.write_text(_WATCHED + script)
-            tables[agent_id] = {**AGENT, **self._command(agent_id, file), **self._agent}
+            (self.folder / f"{agent_id}.script").write_text(_WATCHED + script)
+            env = {"DIR": str(self.folder)}
+            own = {"command": self.command(agent_id), "env": env}
+            tables[agent_id] = {**AGENT, **own, **self._agent}
         text = config_text(self._host, tables)
         (self.folder / "config.toml").write_text(text)
 
@@ -87,12 +85,12 @@ class Daemon:
         self._agents[agent_id] = script
         self.configure()
 
-    def _command(self, agent_id: str, script: Path) -> Table:
-        command = [sys.executable, "-m", "acphost.demo.agent", str(script)]
+    def command(self, agent_id: str = "fake") -> list[str]:
+        """How the fake agent of that name is started."""
+        command = [sys.executable, "-m", "acphost.demo.agent"]
+        command += [str(self.folder / f"{agent_id}.script")]
         command += ["--store", str(self.folder / f"{agent_id}.store")]
-        command += ["--record", str(self._record(agent_id))]
-        # The same arguments in the environment, for tests that wrap the command in another.
-        return {"command": command, "env": {"DIR": str(self.folder)}}
+        return [*command, "--record", str(self._record(agent_id))]
 
     def _record(self, agent_id: str) -> Path:
         return self.folder / f"{agent_id}.record"
@@ -145,10 +143,9 @@ class Daemon:
     async def exit_code(self) -> int:
         """Wait for its end."""
         assert self._process is not None
-        with anyio.fail_after(PATIENCE):
-            while (code := self._process.poll()) is None:
-                await anyio.sleep(_LOOK_AGAIN)
-        return code
+        process = self._process
+        await eventually(lambda: process.poll() is not None)
+        return process.returncode
 
     async def restart(self) -> None:
         """kill -9 and start again."""
@@ -167,7 +164,7 @@ class Daemon:
 
     def descriptors(self) -> int:
         """How many files it has open."""
-        return len(os.listdir(f"/proc/{self.pid}/fd"))
+        return len(list(Path(f"/proc/{self.pid}/fd").iterdir()))
 
     # -- the main job -----------------------------------------------------------------------------
 
@@ -219,11 +216,9 @@ class Daemon:
 
     async def question(self, session: str) -> Decision:
         """The one open question, waited for."""
-        with anyio.fail_after(PATIENCE):
-            while not (found := await self.questions(session)):
-                await anyio.sleep(_LOOK_AGAIN)
-        assert len(found) == 1, found
-        return found[0]
+        await self.is_status(session, "waiting")
+        (found,) = await self.questions(session)
+        return found
 
     async def is_status(self, session: str, *status: str) -> Session:
         """Wait until the session's status is one of these."""
@@ -241,10 +236,12 @@ class Daemon:
 
     async def is_running(self, run: Run) -> Run:
         """Wait until the agent has the prompt, by the journal."""
-        with anyio.fail_after(PATIENCE):
-            while (seen := await self.run(run)).status == "pending":
-                await anyio.sleep(_LOOK_AGAIN)
-        return seen
+        async with self.client.subscribe(run_id=run.host_run_id) as events:
+            with anyio.fail_after(PATIENCE):
+                async for event in events:
+                    if event.kind == "run.started":
+                        break
+        return await self.run(run)
 
     async def events(self, run: Run, *kinds: str) -> list[Event]:
         """The events of a run, or those of some kinds."""
@@ -294,9 +291,7 @@ class Daemon:
 
     async def marked(self, name: str) -> str:
         """Wait until an agent has made a mark; returns what it wrote there."""
-        with anyio.fail_after(PATIENCE):
-            while not self.path(name).exists():
-                await anyio.sleep(_LOOK_AGAIN)
+        await eventually(self.path(name).exists)
         return self.path(name).read_text()
 
     def record(self, agent: str = "fake") -> list[dict[str, Any]]:
@@ -313,10 +308,8 @@ class Daemon:
 
     async def hears(self, method: str, count: int = 1, agent: str = "fake") -> dict[str, Any]:
         """Wait until agents have read so many messages of a method; returns the last."""
-        with anyio.fail_after(PATIENCE):
-            while len(found := self.heard(method, agent)) < count:
-                await anyio.sleep(_LOOK_AGAIN)
-        return found[count - 1]
+        await eventually(lambda: len(self.heard(method, agent)) >= count)
+        return self.heard(method, agent)[count - 1]
 
     def prompts(self, agent: str = "fake") -> list[str]:
         """The last text block of every prompt that agents have read."""
@@ -341,25 +334,39 @@ class Daemon:
 
     # -- the end ----------------------------------------------------------------------------------
 
-    async def attach(self, client: Client) -> None:
-        """Take the client to use, and have it follow everything from the start."""
+    @asynccontextmanager
+    async def followed_by(self, client: Client) -> AsyncGenerator[None]:
+        """Use this client for the length of the block, and have it follow everything."""
         self._client = client
-        watching = anyio.Event()
-        self._tasks.start_soon(self._watch, client, watching)
-        await watching.wait()
+        failure: Exception | None = None
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(self._watch, client)
+            try:
+                yield
+            except Exception as exc:  # raised below: a task group would wrap it
+                failure = exc
+            tasks.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
 
-    async def _watch(self, client: Client, watching: anyio.Event) -> None:
+    async def _watch(self, client: Client, *, task_status: TaskStatus[None]) -> None:
         async with client.subscribe() as events:
-            watching.set()
+            task_status.started()
             while True:
                 self.seen += (await events.next_batch()).events
+
+    async def settle(self) -> None:
+        """Stop it if the test has not; the client that follows gets the last events first."""
+        assert self._process is not None
+        if self._process.poll() is None:
+            await self.stop()
 
     async def stop(self) -> None:
         """SIGTERM, and its end."""
         self.signal(signal.SIGTERM)
-        assert await self.exit_code() == 0
+        assert await self.exit_code() == 0, self.log()
 
-    async def end(self) -> None:
+    def end(self) -> None:
         """Whatever happened: leave nothing behind."""
         if self._process is not None and self._process.poll() is None:
             self._process.kill()
@@ -394,6 +401,13 @@ class Daemon:
         assert not problems, "\n".join(problems)
 
 
+async def eventually(holds: Callable[[], bool]) -> None:
+    """Wait for what only looking can tell: a file, a process."""
+    with anyio.fail_after(PATIENCE):
+        while not holds():  # noqa: ASYNC110  it comes from another process
+            await anyio.sleep(_LOOK_AGAIN)
+
+
 def payload(event: Event) -> Any:  # noqa: ANN401  it is JSON
     """What an event says."""
     return msgspec.json.decode(event.payload)
@@ -407,6 +421,14 @@ def facts(event: Event) -> dict[str, Any]:
 def _told(event: Event) -> tuple[int, str | None, int | None, str | None, str]:
     seq = None if event.seq is None else int(event.seq)
     return int(event.offset), event.session_id, seq, event.host_run_id, event.kind
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that waits to be collected does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def marked_processes(launch_ids: set[str]) -> list[int]:
@@ -439,32 +461,22 @@ async def running_daemon(
     configuration. `prepare` may change the folder before the daemon starts.
     """
     with tempfile.TemporaryDirectory(prefix="ah-", dir="/tmp", ignore_cleanup_errors=True) as name:
-        async with anyio.create_task_group() as tasks:
-            agents = {"fake": script, **(others or {})}
-            daemon = Daemon(Path(name), tasks, agents, agent or {}, host or {})
-            if prepare is not None:
-                prepare(daemon)
-            try:
-                await daemon.start()
-                async with connect(daemon.socket, capabilities={"permissions": True}) as client:
-                    await daemon.attach(client)
-                    yield daemon
-                    await _settle(daemon)
-                    tasks.cancel_scope.cancel()
-            except BaseException:
-                print(daemon.log())
-                raise
-            finally:
-                await daemon.end()
-        if check:
-            daemon.check()
-
-
-async def _settle(daemon: Daemon) -> None:
-    """Stop it if the test has not; the client that follows gets the last events before."""
-    if daemon._process is not None and daemon._process.poll() is None:  # noqa: SLF001
-        await daemon.stop()
-    await anyio.wait_all_tasks_blocked()
-
-
-Agents = Sequence[str]
+        agents = {"fake": script, **(others or {})}
+        daemon = Daemon(Path(name), agents, agent or {}, host or {})
+        if prepare is not None:
+            prepare(daemon)
+        try:
+            await daemon.start()
+            async with (
+                connect(daemon.socket, capabilities={"permissions": True}) as client,
+                daemon.followed_by(client),
+            ):
+                yield daemon
+                await daemon.settle()
+            if check:
+                daemon.check()
+        except BaseException:
+            print(daemon.log())
+            raise
+        finally:
+            daemon.end()

@@ -34,6 +34,10 @@ class FakeAgent:
             self._incoming.put(line)
         self._incoming.put(None)
 
+    def join(self) -> None:
+        """Wait for the last line; only a process that holds the pipe could keep it."""
+        self._reader.join(PATIENCE)
+
     def write(self, data: bytes) -> None:
         assert self.process.stdin is not None
         self.process.stdin.write(data)
@@ -135,11 +139,12 @@ def playing(*arguments: str, **environment: str) -> Iterator[FakeAgent]:
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
+        process.wait(PATIENCE)
+        agent.join()  # nobody may read a stream that is being closed
         for stream in (process.stdin, process.stdout, process.stderr):
             assert stream is not None
             with suppress(OSError):  # what was not flushed has no reader any more
                 stream.close()
-        process.wait(PATIENCE)
 
 
 def kind_of(message: Message) -> str:

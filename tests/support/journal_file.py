@@ -60,8 +60,8 @@ class JournalFile:
         connection = sqlite3.connect(self.path)
         try:
             return [
-                Row(*found[:6], json.loads(found[6] or b"{}"))
-                for found in connection.execute(_EVENTS)
+                Row._make((*columns, json.loads(host or b"{}")))
+                for *columns, host in connection.execute(_EVENTS)
             ]
         finally:
             connection.close()

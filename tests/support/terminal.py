@@ -4,7 +4,7 @@ import os
 import pty
 import signal
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from subprocess import PIPE, CompletedProcess
@@ -92,6 +92,25 @@ async def piped(socket: Path | None, *words: str) -> AsyncGenerator[Piped]:
         finally:
             if process.returncode is None:
                 process.kill()
+
+
+async def code_after_reader_left(
+    socket: Path | None, *words: str, meanwhile: Callable[[], Awaitable[object]]
+) -> int:
+    """Start a command, read a little of it, hang up; `meanwhile` makes it say more."""
+    ours, theirs = os.pipe()
+    process = await anyio.open_process(
+        [*PROGRAM, *words], stdout=theirs, stderr=PIPE, env=environment(socket)
+    )
+    os.close(theirs)
+    async with process:
+        await anyio.wait_readable(ours)
+        os.close(ours)
+        await meanwhile()
+        assert process.stderr is not None
+        said = b"".join([chunk async for chunk in process.stderr])
+        assert said == b"", said
+        return await process.wait()
 
 
 class Typist:

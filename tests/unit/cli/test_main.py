@@ -84,3 +84,7 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 def test_nothing_to_send_is_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["send", "  ", "--socket", str(tmp_path / "s")]) == 2
     assert "nothing to send" in capsys.readouterr().err
+
+
+def test_a_script_that_is_not_there_is_wrong_usage(tmp_path: Path) -> None:
+    assert main(["fake-agent", str(tmp_path / "none.script")]) == 2

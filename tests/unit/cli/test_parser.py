@@ -51,3 +51,10 @@ def test_wrong_usage_ends_with_2(words: list[str], capsys: pytest.CaptureFixture
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "usage" in printed.err
+
+
+def test_the_fake_agent_reads_its_own_arguments() -> None:
+    direct = parse(["fake-agent", "--help", "x"])
+    assert (direct.module, direct.arguments) == ("fake_agent", ["--help", "x"])
+    behind = parse(["--socket", "/s", "fake-agent", "script"])
+    assert (behind.module, behind.arguments) == ("fake_agent", ["script"])

@@ -307,3 +307,22 @@ async def test_a_closed_client_says_so() -> None:
             pass
         with pytest.raises(ConnectionLostError):
             await client.ping()
+
+
+async def test_a_daemon_that_shuts_down_is_waited_for() -> None:
+    async def first(peer: Peer) -> None:
+        await peer.greet()
+        await peer.fail(await peer.expect("events/subscribe"), -32050, "shutting_down")
+
+    async def second(peer: Peer) -> None:
+        await peer.greet()
+        await peer.subscribed("sub_1")
+        await peer.events("sub_1", 1)
+        await peer.closed()
+
+    async with (
+        scripted_host(first, second) as path,
+        connect(path) as client,
+        client.subscribe() as events,
+    ):
+        assert await take(events, 1) == [1]

@@ -3,6 +3,7 @@
 from acphost.demo.expectations import mcp_fault
 from acphost.demo.flow import merge
 from acphost.demo.memory import Conversation, NoStore, prompt_text, text_chunk
+from acphost.demo.tokens import JsonObject
 
 MSG = "agent_message_chunk"
 
@@ -10,7 +11,7 @@ MSG = "agent_message_chunk"
 def test_chunks_of_one_kind_are_joined_and_what_is_no_history_is_left_out() -> None:
     talk = Conversation()
     talk.hear("hi")
-    for update in (
+    updates: list[JsonObject] = [
         text_chunk(MSG, "a"),
         text_chunk(MSG, "b"),
         {"sessionUpdate": "usage_update", "used": 1, "size": 2},
@@ -18,7 +19,8 @@ def test_chunks_of_one_kind_are_joined_and_what_is_no_history_is_left_out() -> N
         {"sessionUpdate": "plan", "entries": []},
         text_chunk(MSG, "d"),
         {"sessionUpdate": MSG, "content": {"type": "image"}},
-    ):
+    ]
+    for update in updates:
         talk.say(update)
     assert talk.prompts == ["hi"]
     assert talk.updates == [

@@ -1,0 +1,233 @@
+"""An agent that dies: told at once, with its last words; what it had answered counts."""
+
+import os
+import shlex
+import signal
+
+from tests.support.daemon import eventually, is_alive, payload, running_daemon
+
+
+async def test_it_dies_in_mid_turn() -> None:
+    """Interrupted at once, with exit code and stderr; the queue is held; the next send goes on."""
+    script = """
+ON prompt "die"
+    MSG "a"
+    ERR "panic: x\\n"
+    EXIT 3
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "die")
+        after = await daemon.ask(session, "q")
+
+        assert (run.status, run.error_code) == ("interrupted", "agent_exited")
+        assert run.error is not None
+        assert "code 3" in run.error
+        (ended,) = await daemon.events(run, "run.interrupted")
+        assert payload(ended)["exitCode"] == 3
+        assert "panic: x" in payload(ended)["stderr"]
+        assert await daemon.text(run) == "a"
+        assert after.status == "completed"
+        assert daemon.prompts() == ["die", "q"]
+
+
+async def test_its_last_words_are_never_missing() -> None:
+    """Twelve deaths in twelve sessions: code and stderr are always both there."""
+    script = 'ON prompt\n    ERR "panic: x\\n"\n    EXIT 3\n'
+    restart = {"limit": 100, "window": 1}
+    async with running_daemon(script, agent={"process": "per_session", "restart": restart}) as d:
+        runs = [await d.send(await d.session(), "die") for _ in range(4)]
+        for run in runs:
+            await d.wait(run)
+            (ended,) = await d.events(run, "run.interrupted")
+            assert (payload(ended)["exitCode"], payload(ended)["stderr"]) == (3, "panic: x")
+
+
+async def test_it_answers_and_leaves() -> None:
+    """A turn whose answer was read is done, whatever the exit code."""
+    script = """
+ON prompt
+    BATCH
+        MSG "last"
+        END
+    EXIT 7
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "q")
+
+        assert run.status == "completed"
+        assert await daemon.text(run) == "last"
+        await daemon.has_event(session, "binding.lost")
+        assert (await daemon.get(session)).status == "idle"
+
+
+async def test_its_answer_has_no_newline() -> None:
+    """The last line counts also when it is not terminated."""
+    script = """
+ON prompt
+    BATCH unterminated
+        MSG "last"
+        END
+    EXIT 0
+"""
+    async with running_daemon(script) as daemon:
+        run = await daemon.ask(await daemon.session(), "q")
+
+        assert run.status == "completed"
+        assert await daemon.text(run) == "last"
+
+
+async def test_it_closes_its_stdout_and_lives_on() -> None:
+    """Nothing can come any more: interrupted, the process is ended, the next prompt works."""
+    script = """
+ON prompt "close"
+    MSG "a"
+    CLOSE stdout
+    STAY
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "close")
+        after = await daemon.ask(session, "q")
+
+        assert run.status == "interrupted"
+        assert after.status == "completed"
+        assert not is_alive(daemon.launches()[0])
+
+
+async def test_it_closes_its_stdin_and_talks_on() -> None:
+    """A prompt that cannot be written has an end all the same, by a stop at the latest."""
+    script = """
+ON prompt "close"
+    MSG "a"
+    MARK ${DIR}/begun
+    CLOSE stdin
+    STAY
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "close")
+        await daemon.marked("begun")
+        await daemon.cancel(run)
+        await daemon.wait(run)
+
+        assert (await daemon.ask(session, "q")).status == "completed"
+
+
+async def test_it_is_killed_while_idle() -> None:
+    """One restart, the session restored, the prompt sent once."""
+    async with running_daemon('ON prompt\n    MSG "ok"\n') as daemon:
+        session = await daemon.session()
+        await daemon.ask(session, "one")
+        os.kill(daemon.launches()[0], signal.SIGKILL)
+        await daemon.has_event(session, "binding.lost")
+        after = await daemon.ask(session, "two")
+
+        assert after.status == "completed"
+        assert after.continuity in ("resumed", "replay_seen")
+        assert len(daemon.launches()) == 2
+        assert daemon.prompts() == ["one", "two"]
+
+
+async def test_it_is_killed_and_the_next_prompt_comes_before_that_is_noticed() -> None:
+    """Whichever is first: the prompt is answered or interrupted, and never sent twice."""
+    async with running_daemon('ON prompt\n    MSG "ok"\n') as daemon:
+        session = await daemon.session()
+        await daemon.ask(session, "one")
+        os.kill(daemon.launches()[0], signal.SIGKILL)
+        after = await daemon.ask(session, "two")
+
+        assert after.status in ("completed", "interrupted")
+        sent = daemon.prompts()
+        assert len(sent) == len(set(sent))
+
+
+async def test_it_leaves_a_child_that_will_not_go() -> None:
+    """The next binding is made when nothing of the old one is left, and the old end spares it."""
+    script = """
+ON prompt "die"
+    SPAWN ${DIR}/child ignore-term
+    GATE ${DIR}/child
+    EXIT 1
+ON prompt
+    MSG "ok"
+    MARK ${DIR}/begun
+    GATE ${DIR}/go
+"""
+    async with running_daemon(script, agent={"term_grace": 1}) as daemon:
+        session = await daemon.session()
+        died = await daemon.ask(session, "die")
+        child = int(await daemon.marked("child"))
+        run = await daemon.send(session, "q")
+        await daemon.marked("begun")
+        await eventually(lambda: not is_alive(child))
+        daemon.open("go")
+        ended = await daemon.wait(run)
+
+        assert died.status == "interrupted"
+        assert ended.status == "completed"
+        assert len(await daemon.history(session, "binding.lost")) == 1
+
+
+async def test_a_launcher_that_ignores_everything() -> None:
+    """`sh -c 'agent & wait'`: what it started is ended with it when the daemon stops."""
+    script = """
+IGNORE TERM
+ON prompt
+    SPAWN ${DIR}/child ignore-term
+    GATE ${DIR}/child
+ON eof
+    STAY
+"""
+    async with running_daemon(script) as daemon:
+        inner = shlex.join(daemon.command())
+        daemon.configure(agent={"command": ["/bin/sh", "-c", f"trap '' TERM; {inner} & wait"]})
+        await daemon.restart()
+        await daemon.ask(await daemon.session(), "q")
+        child = int(await daemon.marked("child"))
+        (agent,) = daemon.launches()
+        await daemon.stop()
+
+        assert not is_alive(child)
+        assert not is_alive(agent)
+
+
+async def test_an_agent_that_cannot_start_is_not_tried_for_ever() -> None:
+    """After the limit it rests: nothing is spawned, the message says until when."""
+    async with running_daemon("INIT\n", agent={"restart": {"limit": 2, "window": 60}}) as daemon:
+        daemon.configure(agent={"command": ["/bin/sh", "-c", "echo x >> $DIR/spawned; exit 1"]})
+        await daemon.restart()
+        session = await daemon.session()
+        runs = [await daemon.ask(session, f"q{n}") for n in range(4)]
+
+        assert {run.status for run in runs} == {"failed"}
+        assert {run.error_code for run in runs} == {"agent_unavailable"}
+        assert len(daemon.path("spawned").read_text().splitlines()) == 2
+        assert runs[3].error is not None
+        assert "rests" in runs[3].error
+        assert (await daemon.get(session)).status == "failed"
+        agents = {agent.agent_id: agent for agent in (await daemon.client.agents()).agents}
+        assert agents["fake"].health.state == "failed"
+        assert agents["demo"].health.state == "ready"
+
+
+async def test_one_send_to_an_agent_that_cannot_start_is_one_spawn() -> None:
+    """A run is failed by the first failure: no retry storm, and what waits behind it is kept."""
+    async with running_daemon("") as daemon:
+        fails = [
+            "/bin/sh",
+            "-c",
+            "echo x >> $DIR/spawned; while ! [ -e $DIR/go ]; do :; done; exit 1",
+        ]
+        daemon.configure(agent={"command": fails})
+        await daemon.restart()
+        session = await daemon.session()
+        first = await daemon.send(session, "a")
+        second = await daemon.send(session, "b")
+        daemon.open("go")
+        await daemon.wait(first)
+
+        assert len(daemon.path("spawned").read_text().splitlines()) == 1
+        assert (await daemon.run(second)).status == "pending"
+        assert (await daemon.queue(session))[0].held_reason == "agent_unavailable"

@@ -1,0 +1,325 @@
+"""Stop: bound to its run, once on the wire, with an end that does not depend on the agent."""
+
+from tests.support.daemon import Daemon, eventually, facts, is_alive, payload, running_daemon
+
+OBEYS = """
+ON prompt "q"
+    MSG ${PROMPT}
+ON prompt
+    MSG "a"
+    MARK ${DIR}/begun
+    STAY
+"""
+
+
+async def stopped(daemon: Daemon) -> tuple[str, str]:
+    """A session and its run, after the agent has begun and the stop has ended."""
+    session = await daemon.session()
+    run = await daemon.send(session, "stop me")
+    await daemon.marked("begun")
+    await daemon.cancel(run)
+    ended = await daemon.wait(run)
+    assert ended.status == "cancelled", ended
+    return session, run.host_run_id
+
+
+async def test_an_agent_that_obeys() -> None:
+    """One `session/cancel`, its `cancelled` awaited; the binding stays."""
+    async with running_daemon(OBEYS) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "long")
+        await daemon.marked("begun")
+        answered = await daemon.cancel(run)
+        again = await daemon.cancel(run)
+        ended = await daemon.wait(run)
+
+        assert answered.cancel_requested_at is not None
+        assert again.cancel_requested_at == answered.cancel_requested_at
+        assert (ended.status, ended.stop_reason) == ("cancelled", "cancelled")
+        assert await daemon.text(run) == "a"
+        assert len(daemon.heard("session/cancel")) == 1
+        (asked,) = await daemon.events(run, "run.cancel_requested")
+        assert payload(asked)["by"]["clientName"] == "acphost.client"
+        assert (await daemon.cancel(run)).status == "cancelled"  # terminal: as it was
+        after = await daemon.ask(session, "q")
+        assert (after.status, after.continuity) == ("completed", "native_live")
+
+
+async def test_an_agent_that_does_nothing_is_replaced() -> None:
+    """After the grace the turn is closed by force; the session is loaded in a new process."""
+    script = """
+INIT {"agentCapabilities": {"sessionCapabilities": {"resume": null}}}
+ON prompt "stop me"
+    MSG "a"
+    MARK ${DIR}/begun
+    STAY
+ON cancel KEEP
+    NOTE "I heard it"
+"""
+    async with running_daemon(script) as daemon:
+        session, run_id = await stopped(daemon)
+        run = await daemon.client.run(run_id)
+        (ended,) = await daemon.events(run, "run.cancelled")
+        assert facts(ended)["forced"] is True
+        after = await daemon.ask(session, "q")
+
+        assert after.status == "completed"
+        assert after.continuity == "replay_seen"
+        assert len(daemon.launches()) == 2
+        closed, started = [
+            event
+            for event in await daemon.history(session)
+            if event.kind in ("binding.closed", "binding.loaded")
+        ]
+        assert payload(closed)["reason"] == "forced_cancel"
+        assert payload(started)["replayCount"] > 0
+
+
+async def test_an_agent_that_answers_with_an_error() -> None:
+    """After a user's stop an error counts as cancelled; the error is attached."""
+    script = """
+ON prompt "stop me"
+    MSG "a"
+    MARK ${DIR}/begun
+    STAY
+ON cancel
+    FAIL -32603 "Internal error"
+"""
+    async with running_daemon(script) as daemon:
+        session, run_id = await stopped(daemon)
+        (ended,) = await daemon.events(await daemon.client.run(run_id), "run.cancelled")
+
+        assert payload(ended)["agentError"]["message"] == "Internal error"
+        assert (await daemon.ask(session, "q")).status == "completed"
+
+
+async def test_an_agent_that_answers_the_notification() -> None:
+    """An error with a null id answers nothing of ours; the grace ends the turn."""
+    script = """
+ON prompt "stop me"
+    MSG "a"
+    MARK ${DIR}/begun
+    STAY
+ON cancel KEEP
+    SEND {"jsonrpc": "2.0", "id": null, "error": {"code": -32601, "message": "Method not found"}}
+"""
+    async with running_daemon(script) as daemon:
+        session, _ = await stopped(daemon)
+        assert (await daemon.ask(session, "q")).status == "completed"
+
+
+async def test_an_agent_that_goes_on_talking() -> None:
+    """Updates after the stop belong to the stopped run until it is closed, none after that."""
+    script = """
+ON prompt "stop me"
+    MARK ${DIR}/begun
+    REPEAT 100000
+        MSG "word "
+        PAUSE 5
+ON cancel KEEP
+    NOTE "so what"
+"""
+    async with running_daemon(script) as daemon:
+        session, _ = await stopped(daemon)
+        after = await daemon.ask(session, "q")
+
+        assert after.status == "completed"
+        assert await daemon.text(after) == "ok"
+
+
+async def test_an_agent_that_says_it_finished() -> None:
+    """`end_turn` although it was stopped: its own reason is shown, what it said is kept."""
+    script = """
+ON prompt "stop me"
+    MSG "a"
+    MARK ${DIR}/begun
+    STAY
+ON cancel
+    MSG "b"
+    END end_turn
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "stop me")
+        await daemon.marked("begun")
+        await daemon.cancel(run)
+        ended = await daemon.wait(run)
+
+        assert ended.stop_reason == "end_turn"
+        assert await daemon.text(run) == "ab"
+        assert (await daemon.ask(session, "q")).status == "completed"
+
+
+async def test_a_late_answer_does_not_end_the_next_turn() -> None:
+    """The stopped prompt is answered only when the next one was accepted: nothing comes of it."""
+    script = """
+ON prompt "stop me"
+    MSG "a"
+    MARK ${DIR}/begun
+    GATE ${DIR}/go
+    END end_turn
+ON cancel KEEP
+    NOTE "later"
+ON eof
+    GATE ${DIR}/go
+"""
+    async with running_daemon(script, agent={"eof_grace": 5}) as daemon:
+        session, _ = await stopped(daemon)
+        after = await daemon.send(session, "q")
+        daemon.open("go")
+        ended = await daemon.wait(after)
+
+        assert ended.status == "completed"
+        assert await daemon.text(after) == "ok"
+
+
+async def test_stop_holds_the_queue_where_so_configured() -> None:
+    """`on_stop = "hold"`: what waits goes on at a release, in order."""
+    async with running_daemon(OBEYS, host={"queue": {"on_stop": "hold"}}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "long")
+        waiting = [await daemon.send(session, text) for text in ("q1", "q2")]
+        await daemon.marked("begun")
+        await daemon.cancel(run)
+        await daemon.wait(run)
+
+        await daemon.is_status(session, "held")
+        assert daemon.prompts() == ["long"]
+        await daemon.client.queue_release(session)
+        for each in waiting:
+            assert (await daemon.wait(each)).status == "completed"
+        assert daemon.prompts() == ["long", "q1", "q2"]
+
+
+async def test_stop_holds_the_queue_when_asked_to() -> None:
+    """`holdQueue`: for this one stop; the next message lets it go on."""
+    async with running_daemon(OBEYS) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "long")
+        await daemon.send(session, "q1")
+        await daemon.marked("begun")
+        await daemon.cancel(run, hold_queue=True)
+        await daemon.wait(run)
+        await daemon.is_status(session, "held")
+        await daemon.ask(session, "q2")
+
+        assert daemon.prompts() == ["long", "q1", "q2"]
+
+
+async def test_stop_lets_the_queue_go_on_by_default() -> None:
+    """The next in line runs by itself."""
+    async with running_daemon(OBEYS) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "long")
+        waiting = await daemon.send(session, "q1")
+        await daemon.marked("begun")
+        await daemon.cancel(run)
+
+        assert (await daemon.wait(waiting)).status == "completed"
+
+
+async def test_stop_and_the_next_message_in_one_breath() -> None:
+    """The message waits for the end of the stopped turn; late words belong to that."""
+    script = """
+ON prompt "stop me"
+    MARK ${DIR}/begun
+    STAY
+ON cancel
+    MSG "late"
+    END cancelled
+"""
+    async with running_daemon(script) as daemon, daemon.wire() as wire:
+        session = await daemon.session()
+        run = await daemon.send(session, "stop me")
+        await daemon.marked("begun")
+        send = {"requestId": "n", "sessionId": session, "text": "next"}
+        await wire.send(
+            {"id": "a", "method": "run/cancel", "params": {"hostRunId": run.host_run_id}},
+            {"id": "b", "method": "run/create", "params": send},
+        )
+        following = (await wire.answer("b"))["result"]
+        await daemon.wait(run)
+        after = await daemon.client.wait(following["hostRunId"])
+
+        assert await daemon.text(run) == "late"
+        assert after.status == "completed"
+        assert await daemon.text(after) == "ok"
+
+
+async def test_stop_before_the_prompt_was_sent() -> None:
+    """Between acceptance and the agent there is nothing to stop but the run itself."""
+    script = "ON init\n    MARK ${DIR}/init\n    GATE ${DIR}/go\n"
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "never")
+        await daemon.marked("init")
+        assert (await daemon.cancel(run)).status == "cancelled"
+        daemon.open("go")
+
+        assert (await daemon.ask(session, "q")).status == "completed"
+        assert daemon.prompts() == ["q"]
+        assert daemon.heard("session/cancel") == []
+
+
+async def test_stopping_shows_at_once() -> None:
+    """The status says so while the agent takes its time."""
+    script = """
+ON prompt "stop me"
+    MSG "a"
+    MARK ${DIR}/begun
+    STAY
+ON cancel KEEP
+    MARK ${DIR}/heard
+    GATE ${DIR}/go
+    END cancelled
+"""
+    async with running_daemon(script, agent={"cancel_grace": 10}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "stop me")
+        await daemon.marked("begun")
+        await daemon.cancel(run)
+
+        assert (await daemon.get(session)).status == "stopping"
+        await daemon.marked("heard")
+        daemon.open("go")
+        assert (await daemon.wait(run)).status == "cancelled"
+
+
+async def test_stop_while_the_agent_does_not_read() -> None:
+    """A full stdin of an agent that reads no more: the stop has its end all the same."""
+    script = """
+ON prompt "stop me"
+    STOPREADING
+    MSG "a"
+    MARK ${DIR}/begun
+    STAY
+"""
+    async with running_daemon(script) as daemon:
+        session, _ = await stopped(daemon)
+        assert (await daemon.ask(session, "q")).status == "completed"
+
+
+async def test_nothing_of_the_agent_is_left_after_a_forced_stop() -> None:
+    """The group goes, and a grandchild that made a session of its own and ignores TERM."""
+    script = """
+IGNORE TERM
+ON prompt "stop me"
+    SPAWN ${DIR}/near ignore-term
+    SPAWN ${DIR}/far setsid ignore-term hold
+    GATE ${DIR}/near
+    GATE ${DIR}/far
+    MARK ${DIR}/begun
+    STAY
+ON cancel KEEP
+    NOTE "no"
+ON eof
+    STAY
+"""
+    async with running_daemon(script) as daemon:
+        session, _ = await stopped(daemon)
+        near, far = int(await daemon.marked("near")), int(await daemon.marked("far"))
+        after = await daemon.ask(session, "q")
+
+        assert after.status == "completed"
+        await eventually(lambda: not is_alive(near) and not is_alive(far))
+        assert not is_alive(daemon.launches()[0])

@@ -1,0 +1,259 @@
+"""Questions of an agent: durable, for all clients, answered once, never by default."""
+
+import os
+import signal
+
+import anyio
+import pytest
+
+from acphost.errors import AlreadyResolvedError, InvalidParamsError, PermissionNotFoundError
+from tests.support.daemon import payload, running_daemon
+
+ASKS = """
+ON prompt
+    CALL c1 pending title="Edit" kind=edit
+    PERM c1 a:allow_once:Allow d:reject_once:Deny title="Edit notes"
+    MSG ${OUTCOME}
+    UPD c1 completed
+"""
+
+
+async def test_the_answer_reaches_the_agent() -> None:
+    """Asked, shown with what was offered, answered by a person, told to the agent."""
+    async with running_daemon(ASKS) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "edit")
+        question = await daemon.question(session)
+        waiting = await daemon.get(session)
+        decided = await daemon.client.respond(question.permission_id, "a")
+        ended = await daemon.wait(run)
+
+        assert waiting.status == "waiting"
+        assert (question.kind, question.host_run_id) == ("permission", run.host_run_id)
+        assert question.tool_call_key == "c1"
+        assert (decided.status, decided.outcome, decided.option_id) == ("resolved", "selected", "a")
+        assert ended.status == "completed"
+        assert await daemon.text(run) == "a"
+        requested, resolved = await daemon.events(
+            run, "permission.requested", "permission.resolved"
+        )
+        assert payload(requested)["toolCall"]["title"] == "Edit notes"
+        assert payload(requested)["request"]["sessionId"] == ended.acp_session_id
+        assert payload(resolved)["optionId"] == "a"
+        assert payload(resolved)["by"]["actorId"].startswith("uid:")
+        assert await daemon.questions(session) == []
+
+
+async def test_the_first_of_two_answers_wins() -> None:
+    """Of two clients at once one decides; the other is told who was first and with what."""
+    script = """
+ON prompt
+    REPEAT 30
+        PERM c${I} a:allow_once d:reject_once
+        MSG "${OUTCOME} "
+"""
+    async with running_daemon(script) as daemon, daemon.connect() as other:
+        session = await daemon.session()
+        run = await daemon.send(session, "ask")
+        told: list[str | None] = []
+        for _ in range(30):
+            question = await daemon.question(session)
+            answers: list[str | None] = []
+
+            async def answer(
+                client: object, option: str, permission: str, into: list[str | None]
+            ) -> None:
+                try:
+                    decided = await client.respond(permission, option)  # type: ignore[attr-defined]
+                    into.append(decided.option_id)
+                except AlreadyResolvedError as exc:
+                    into.append(str(exc.details["optionId"]))
+
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(answer, daemon.client, "a", question.permission_id, answers)
+                tasks.start_soon(answer, other, "d", question.permission_id, answers)
+            assert answers[0] == answers[1]
+            told.append(answers[0])
+            await daemon.until(
+                session,
+                lambda seen, at=len(told): at == 30 or seen.status == "waiting",  # type: ignore[misc]
+                "the next question",
+            )
+        await daemon.wait(run)
+
+        assert (await daemon.text(run)).split() == told
+        journaled = [
+            payload(event)["optionId"] for event in await daemon.events(run, "permission.resolved")
+        ]
+        assert journaled == told
+
+
+async def test_only_what_was_offered_can_be_answered() -> None:
+    """Another option is refused, and the question stays open."""
+    async with running_daemon(ASKS) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "edit")
+        question = await daemon.question(session)
+        with pytest.raises(InvalidParamsError) as refused:
+            await daemon.client.respond(question.permission_id, "always")
+        with pytest.raises(PermissionNotFoundError):
+            await daemon.client.respond("perm_nobody", "a")
+
+        assert refused.value.details["offered"] == ["a", "d"]
+        await daemon.client.respond(question.permission_id, "d")
+        await daemon.wait(run)
+        assert await daemon.text(run) == "d"
+
+
+async def test_cancel_answers_what_is_open() -> None:
+    """Two questions: both are told `cancelled`, one `session/cancel`, and late answers are told."""
+    script = """
+ON prompt
+    CALL c1 pending
+    PERM c1 a:allow_once d:reject_once nowait as=r1
+    PERM c2 a:allow_once d:reject_once nowait as=r2
+    MARK ${DIR}/asked
+    AWAIT r1 save=${DIR}/one
+    AWAIT r2 save=${DIR}/two
+ON cancel KEEP
+    AWAIT r1 r2
+    END cancelled
+"""
+    async with running_daemon(script, agent={"cancel_grace": 5}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "edit")
+        await daemon.marked("asked")
+        await daemon.until(session, lambda seen: seen.status == "waiting", "waiting")
+        questions = await daemon.questions(session)
+        assert len(questions) == 2
+        await daemon.cancel(run)
+        ended = await daemon.wait(run)
+
+        assert ended.status == "cancelled"
+        assert "cancelled" in await daemon.marked("one")
+        assert "cancelled" in await daemon.marked("two")
+        assert len(daemon.heard("session/cancel")) == 1
+        resolved = await daemon.events(run, "permission.resolved")
+        assert [payload(event)["outcome"] for event in resolved] == ["cancelled", "cancelled"]
+        with pytest.raises(AlreadyResolvedError):
+            await daemon.client.respond(questions[0].permission_id, "a")
+
+
+async def test_a_question_that_comes_while_the_turn_is_being_stopped() -> None:
+    """Nobody is asked about it; the agent is told `cancelled`, and the journal has both."""
+    script = """
+ON prompt
+    MARK ${DIR}/begun
+    STAY
+ON cancel
+    PERM c1 a:allow_once d:reject_once
+    MSG ${OUTCOME}
+    END cancelled
+"""
+    async with running_daemon(script, agent={"cancel_grace": 5}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "edit")
+        await daemon.marked("begun")
+        await daemon.cancel(run)
+        ended = await daemon.wait(run)
+
+        assert ended.status == "cancelled"
+        assert await daemon.text(run) == "cancelled"
+        kinds = await daemon.kinds(run)
+        assert kinds.count("permission.requested") == kinds.count("permission.resolved") == 1
+
+
+async def test_a_question_waits_for_whoever_comes() -> None:
+    """Nobody attached: it stays open; a client that comes later sees it and can answer."""
+    async with running_daemon(ASKS) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "edit")
+        question = await daemon.question(session)
+        async with daemon.connect() as later:
+            async with later.subscribe(session_id=session) as events:
+                async for event in events:
+                    if event.kind == "permission.requested":
+                        break
+            assert payload(event)["permissionId"] == question.permission_id
+            await later.respond(question.permission_id, "a")
+
+        assert (await daemon.wait(run)).status == "completed"
+
+
+async def test_a_timeout_picks_an_offered_way_to_say_no() -> None:
+    """Never `cancelled`, never yes; the rule is named."""
+    async with running_daemon(ASKS, host={"permissions": {"timeout": 0.2}}) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "edit")
+
+        assert await daemon.text(run) == "d"
+        (resolved,) = await daemon.events(run, "permission.resolved")
+        assert payload(resolved)["rule"] == "timeout"
+        assert payload(resolved)["by"] is None
+        (decision,) = await daemon.questions(session, "all")
+        assert decision.expires_at is not None
+
+
+async def test_unattended_questions_are_rejected_where_so_configured() -> None:
+    """`unattended = "reject"` answers at once if no client that answers questions is there."""
+    async with running_daemon(ASKS, host={"permissions": {"unattended": "reject"}}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "edit")
+        question = await daemon.question(session)  # this test's client can answer
+        await daemon.client.respond(question.permission_id, "a")
+
+        assert (await daemon.wait(run)).status == "completed"
+
+
+async def test_an_agent_that_gives_up_withdraws_its_question() -> None:
+    """The turn ends without an answer: the question expires, and a late answer is told so."""
+    script = """
+ON prompt
+    CALL c1 pending
+    PERM c1 a:allow_once d:reject_once nowait as=r1
+    MARK ${DIR}/asked
+    GATE ${DIR}/go
+    UPD c1 failed
+    END
+    AWAIT r1 save=${DIR}/told
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "edit")
+        question = await daemon.question(session)
+        daemon.open("go")
+        ended = await daemon.wait(run)
+
+        assert ended.status == "completed"
+        (expired,) = await daemon.events(run, "permission.expired")
+        assert payload(expired)["permissionId"] == question.permission_id
+        with pytest.raises(AlreadyResolvedError) as late:
+            await daemon.client.respond(question.permission_id, "a")
+        assert late.value.details["status"] == "expired"
+        assert (await daemon.get(session)).status == "idle"
+        assert "cancelled" in await daemon.marked("told")  # every request gets an answer
+
+
+async def test_a_question_without_options_is_answered_cancelled() -> None:
+    """There is nothing to choose from; it is kept as evidence."""
+    script = "ON prompt\n    PERM c1\n    MSG ${OUTCOME}\n"
+    async with running_daemon(script) as daemon:
+        run = await daemon.ask(await daemon.session(), "edit")
+
+        assert await daemon.text(run) == "cancelled"
+        assert len(await daemon.events(run, "evidence")) == 1
+
+
+async def test_a_question_dies_with_its_agent() -> None:
+    """The process is killed in mid-question: expired, and the run is interrupted."""
+    async with running_daemon(ASKS) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "edit")
+        await daemon.question(session)
+        os.kill(daemon.launches()[0], signal.SIGKILL)
+        ended = await daemon.wait(run)
+
+        assert ended.status == "interrupted"
+        assert await daemon.questions(session) == []
+        (expired,) = await daemon.events(run, "permission.expired")
+        assert payload(expired)["reason"]

@@ -1,0 +1,307 @@
+"""kill -9 of the daemon, at every phase: what was accepted is kept, what is unknown is said."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+
+import anyio
+import pytest
+
+from acphost.client.client import Client
+from acphost.errors import ConflictError, ConnectionLostError
+from acphost.wire.host import Run
+from tests.support.daemon import Daemon, eventually, is_alive, payload, running_daemon
+
+GATED = """
+ON prompt "go on"
+    MSG "ok"
+ON prompt
+    CALL c1 in_progress
+    MSG "half "
+    MARK ${DIR}/begun
+    GATE ${DIR}/go
+    UPD c1 completed
+    MSG "whole"
+"""
+
+
+async def interrupted_run(daemon: Daemon) -> tuple[str, Run]:
+    """A session whose run was cut by a kill -9 of the daemon, and then started again."""
+    session = await daemon.session()
+    run = await daemon.send(session, "work")
+    await daemon.marked("begun")
+    await daemon.has_event(session, "message.delta")
+    await daemon.restart()
+    return session, await daemon.run(run)
+
+
+async def test_a_run_in_flight_is_interrupted_and_never_sent_again() -> None:
+    """Its outcome is unknown; what came is kept; the queue is held until somebody says so."""
+    async with running_daemon(GATED) as daemon:
+        session, run = await interrupted_run(daemon)
+
+        assert (run.status, run.error_code) == ("interrupted", "host_restarted")
+        assert await daemon.text(run) == "half "
+        kinds = await daemon.kinds(run)
+        assert kinds[-2:] == ["tool.failed", "run.interrupted"]
+        (abandoned,) = await daemon.events(run, "tool.failed")
+        assert abandoned.synthetic
+        seen = await daemon.get(session)
+        assert (seen.status, seen.status_reason) == ("held", "host_restarted")
+        assert run.recovery is not None
+        assert run.recovery.was_running
+        active = await daemon.client.active_run(session)
+        assert active.run is not None
+        assert active.run.host_run_id == run.host_run_id
+        assert daemon.prompts() == ["work"]
+
+
+async def test_the_next_message_loads_the_agents_session() -> None:
+    """A new send ends the hold; the new process is given the old session, and remembers."""
+    script = GATED.replace('    MSG "ok"', "    RECALL first")
+    script = 'INIT {"agentCapabilities": {"sessionCapabilities": {"resume": null}}}\n' + script
+    async with running_daemon(script) as daemon:
+        session, run = await interrupted_run(daemon)
+        after = await daemon.ask(session, "go on")
+
+        assert (after.status, after.continuity) == ("completed", "replay_seen")
+        assert await daemon.text(after) == "work"
+        assert daemon.prompts() == ["work", "go on"]
+        assert len(daemon.heard("session/load")) == 1
+        evidence = await daemon.history(session, "evidence")
+        assert {payload(each)["sessionUpdate"] for each in evidence} >= {"user_message_chunk"}
+        await daemon.client.dismiss(run.host_run_id)
+
+
+async def test_dismissing_the_unknown_outcome() -> None:
+    """Once a person has taken note there is nothing active, and the session is idle."""
+    async with running_daemon(GATED) as daemon:
+        session, run = await interrupted_run(daemon)
+        dismissed = await daemon.client.dismiss(run.host_run_id)
+        again = await daemon.client.dismiss(run.host_run_id)
+
+        assert dismissed.dismissed_at is not None
+        assert dismissed.recovery is None
+        assert again.dismissed_at == dismissed.dismissed_at
+        assert (await daemon.client.active_run(session)).run is None
+        assert (await daemon.get(session)).status == "idle"
+        after = await daemon.ask(session, "go on")
+        with pytest.raises(ConflictError):
+            await daemon.client.dismiss(after.host_run_id)
+
+
+async def test_what_waits_keeps_its_place() -> None:
+    """Pending runs survive in order; after a release they run, each of them once."""
+    async with running_daemon(GATED) as daemon:
+        session = await daemon.session()
+        await daemon.send(session, "work")
+        await daemon.marked("begun")
+        waiting = [await daemon.send(session, f"go on {n}") for n in range(3)]
+        await daemon.restart()
+
+        queue = await daemon.queue(session)
+        assert [item.run_id for item in queue] == [run.host_run_id for run in waiting]
+        assert {item.held_reason for item in queue} == {"host_restarted"}
+        assert daemon.prompts() == ["work"]
+        await daemon.client.queue_release(session)
+        for run in waiting:
+            assert (await daemon.wait(run)).status == "completed"
+        assert daemon.prompts() == ["work", "go on 0", "go on 1", "go on 2"]
+
+
+async def test_a_head_that_was_being_made_ready_stays_the_head() -> None:
+    """Killed while the agent was starting: the prompt was never sent, and waits."""
+    script = "ON new ONCE\n    MARK ${DIR}/new\n    GATE ${DIR}/go\n"
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "first")
+        await daemon.send(session, "second")
+        await daemon.marked("new")
+        daemon.rewrite("")
+        await daemon.restart()
+
+        assert (await daemon.run(run)).status == "pending"
+        assert (await daemon.get(session)).status == "held"
+        await daemon.ask(session, "third")
+        assert daemon.prompts() == ["first", "second", "third"]
+
+
+async def test_a_start_without_a_prompt_that_was_cut() -> None:
+    """Killed while `start: true` was under way: afterwards the session is idle, not starting."""
+    script = "ON new ONCE\n    MARK ${DIR}/new\n    GATE ${DIR}/go\n"
+    async with running_daemon(script) as daemon:
+        session = await daemon.session(start=True)
+        await daemon.marked("new")
+        await daemon.is_status(session, "starting")
+        daemon.rewrite("")
+        await daemon.restart()
+
+        assert (await daemon.get(session)).status == "idle"
+        assert (await daemon.ask(session, "q")).status == "completed"
+
+
+async def test_a_stop_that_was_not_confirmed() -> None:
+    """Killed between the stop and its end: `cancel_unconfirmed`, as nobody knows."""
+    script = GATED + "ON cancel KEEP\n    MARK ${DIR}/told\n"
+    async with running_daemon(script, agent={"cancel_grace": 10}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "work")
+        await daemon.marked("begun")
+        await daemon.cancel(run)
+        await daemon.marked("told")
+        await daemon.restart()
+
+        ended = await daemon.run(run)
+        assert (ended.status, ended.error_code) == ("interrupted", "cancel_unconfirmed")
+
+
+async def test_an_open_question_is_withdrawn() -> None:
+    """Nobody waits for its answer any more; it is not pending after the restart."""
+    script = "ON prompt\n    PERM c1 a:allow_once d:reject_once\n"
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "work")
+        await daemon.question(session)
+        await daemon.restart()
+
+        assert await daemon.questions(session) == []
+        (expired,) = await daemon.questions(session, "expired")
+        assert expired.host_run_id == run.host_run_id
+        assert (await daemon.get(session)).status == "held"
+
+
+async def test_a_hold_of_a_person_survives() -> None:
+    """Held before the crash, held after it, with the person's reason."""
+    async with running_daemon(GATED) as daemon:
+        session = await daemon.session()
+        await daemon.client.queue_hold(session, "lunch")
+        run = await daemon.send(session, "go on")
+        await daemon.restart()
+
+        seen = await daemon.get(session)
+        assert seen.status == "held"
+        assert seen.status_reason is not None
+        assert "lunch" in seen.status_reason
+        assert (await daemon.run(run)).status == "pending"
+
+
+async def test_an_idle_session_loses_its_binding_only() -> None:
+    """Nothing was at work: nothing is held, and the next prompt goes on by load."""
+    async with running_daemon(GATED) as daemon:
+        session = await daemon.session()
+        await daemon.ask(session, "go on")
+        await daemon.restart()
+
+        assert (await daemon.get(session)).status == "idle"
+        (lost,) = await daemon.history(session, "binding.lost")
+        assert payload(lost)["reason"] == "the daemon was restarted"
+        assert (await daemon.status(session)).acp.live_binding is None  # type: ignore[union-attr]
+        after = await daemon.ask(session, "go on again")
+        assert after.continuity in ("resumed", "replay_seen")
+
+
+async def test_recovery_twice_is_recovery_once() -> None:
+    """A second restart, with nothing in between, changes nothing in the session."""
+    async with running_daemon(GATED) as daemon:
+        session, run = await interrupted_run(daemon)
+        before = await daemon.get(session)
+        await daemon.restart()
+        await daemon.restart()
+
+        assert (await daemon.get(session)).last_seq == before.last_seq
+        assert (await daemon.run(run)).status == "interrupted"
+
+
+async def test_a_message_that_was_repeated_after_the_crash_runs_once() -> None:
+    """The client never heard that it was accepted, asks again under its id, gets the same run."""
+    async with running_daemon(GATED) as daemon:
+        session, run = await interrupted_run(daemon)
+        again = await daemon.send(session, "work")
+
+        assert again.host_run_id == run.host_run_id
+        assert again.status == "interrupted"
+        assert daemon.prompts() == ["work"]
+
+
+async def test_killed_after_every_answer_something_is_accepted_for_good() -> None:
+    """Whatever the client was told is there after the kill, and reaches the agent at most once."""
+    async with running_daemon('ON prompt\n    MSG "ok"\n') as daemon:
+        session = await daemon.session()
+        accepted: list[str] = []
+
+        async def press(client: Client) -> None:
+            for n in range(1000):
+                accepted.append((await client.create_run(f"m{n}", session_id=session)).host_run_id)
+
+        for _ in range(2):
+            count = len(accepted)
+            with anyio.move_on_after(10) as scope:
+                async with daemon.connect(patience=0) as client, anyio.create_task_group() as tasks:
+                    tasks.start_soon(_ignoring_loss, press, client)
+                    await eventually(lambda count=count: len(accepted) >= count + 20)  # type: ignore[misc]
+                    await daemon.kill()
+            assert not scope.cancelled_caught
+            await daemon.start()
+
+        for run_id in accepted:
+            assert (await daemon.client.run(run_id)).host_run_id == run_id
+        sent = daemon.prompts()
+        assert len(sent) == len(set(sent))
+
+
+async def _ignoring_loss(work: object, client: Client) -> None:
+    try:
+        await work(client)  # type: ignore[operator]
+    except ConnectionLostError:
+        return
+
+
+async def test_agents_of_a_killed_daemon_are_ended_at_the_next_start() -> None:
+    """They ignore the end of their input, TERM too, and one has left its group: all are gone."""
+    script = """
+IGNORE TERM
+ON prompt
+    SPAWN ${DIR}/far-x setsid ignore-term hold
+    MARK ${DIR}/begun
+    GATE ${DIR}/never
+ON eof
+    STAY
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        await daemon.send(session, "work")
+        await daemon.marked("begun")
+        far = int(await daemon.marked("far-x"))
+        (agent,) = daemon.launches()
+        await daemon.kill()
+        assert is_alive(agent)
+        assert is_alive(far)
+        await daemon.start()
+
+        assert not is_alive(agent)
+        assert not is_alive(far)
+
+
+async def test_a_stranger_with_a_recorded_pid_lives() -> None:
+    """The ledger names a pid that somebody else has by now: birth and mark differ, no signal."""
+    stranger = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
+    try:
+        async with running_daemon(GATED) as daemon:
+            session = await daemon.session()
+            await daemon.ask(session, "go on")
+            await daemon.kill()
+            for pid in daemon.launches():
+                os.kill(pid, signal.SIGKILL)
+            with sqlite3.connect(daemon.journal.path) as journal:
+                journal.execute(
+                    "UPDATE processes SET pid = ?, pgid = ?", (stranger.pid, stranger.pid)
+                )
+            journal.close()
+            await daemon.start()
+
+            assert stranger.poll() is None
+    finally:
+        stranger.kill()
+        stranger.wait()
