@@ -8,13 +8,16 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 # How many test processes at a time, and further words for pytest or the bench.
 JOBS ?= 2
 ARGS ?=
+# Kills in `make crash`, and the seed to repeat one (0: a new one).
+N ?= 200
+SEED ?= 0
 
 # Stamps: what is installed is renewed only when the list it was installed from has changed.
 RUN := $(VENV)/.installed-to-run
 DEV := $(VENV)/.installed-to-develop
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format coverage real bench lock clean distclean
+.PHONY: help demo test check format coverage real crash bench lock clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -44,6 +47,9 @@ coverage: $(DEV) ## the tests again, with the lines and branches they miss
 real: $(DEV) ## install the real agents into .real/, talk to them with a fake model
 	@PYTHON="$(PYTHON)" sh tools/real-agents.sh .real
 	$(BIN)/python -m pytest tests/real $(ARGS)
+
+crash: $(DEV) ## kill the daemon at N random moments and check what it kept (N=200 SEED=0)
+	ACPHOST_CRASH_KILLS=$(N) ACPHOST_CRASH_SEED=$(SEED) $(BIN)/python -m pytest tests/crash $(ARGS)
 
 bench: $(DEV) ## speed and size beside a bare loop on this machine
 	$(BIN)/python -m tests.bench $(ARGS)

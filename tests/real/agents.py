@@ -70,6 +70,7 @@ class RealAgent:
 
 
 def _hermes_home(binary: Path, home: Path, url: str) -> Launch:
+    # Without the probe, which runs pip several times, its first turn comes seconds earlier.
     config = f"""\
 model:
   default: {MODEL}
