@@ -8,7 +8,7 @@ from acphost.cli.exits import CommandError, Exit
 from acphost.cli.follow import JsonLines, Viewer, follow, on_interrupt, state_teller
 from acphost.cli.parser import Options
 from acphost.cli.render import Renderer
-from acphost.cli.screen import Pen, err, out
+from acphost.cli.screen import Pen, err, out, short
 from acphost.client.client import Client
 from acphost.wire.event import Event
 
@@ -38,7 +38,12 @@ async def _follow(
 ) -> None:
     asker = Asker(client, aside)
     # One stream for all of it: here the conversation is the result, not only the answer.
-    view = JsonLines() if as_json else Viewer(Renderer(out(), out()), asker)
+    pen = out()
+
+    def on_live() -> None:
+        aside.line(f"following session {short(session_id)}; Ctrl-C leaves it alone", "dim")
+
+    view = JsonLines() if as_json else Viewer(Renderer(pen, pen), asker, on_live=on_live)
     async with anyio.create_task_group() as tasks:
 
         async def leave() -> None:

@@ -20,9 +20,12 @@ _CLOSING = {Kind.PERMISSION_RESOLVED, Kind.PERMISSION_EXPIRED}
 class Viewer:
     """Shows events, and collects the questions among them that are still open."""
 
-    def __init__(self, renderer: Renderer, asker: Asker) -> None:
+    def __init__(
+        self, renderer: Renderer, asker: Asker, *, on_live: Callable[[], None] | None = None
+    ) -> None:
         self._renderer = renderer
         self._asker = asker
+        self._on_live = on_live
         self._open: dict[str, dict[str, object]] | None = {}
 
     def show(self, event: Event) -> None:
@@ -38,6 +41,9 @@ class Viewer:
 
     def live(self) -> None:
         """History has ended: what is still open in it is asked now."""
+        if self._on_live is not None:
+            self._renderer.finish()
+            self._on_live()
         waiting, self._open = self._open or {}, None
         for payload in waiting.values():
             self._asker.requested(payload)

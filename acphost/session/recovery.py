@@ -14,6 +14,7 @@ from acphost.ids import Clock
 from acphost.journal.event import SYNTHETIC, Draft, RunRef
 from acphost.journal.reader import Reader
 from acphost.journal.rows import BindingRow, DecisionRow, ProcessRow, RunRow, SessionRow
+from acphost.journal.selects import SessionFilter
 from acphost.journal.statements import (
     Statement,
     save_binding,
@@ -38,6 +39,13 @@ log = get_logger()
 
 _TOOL_KINDS = frozenset(
     {Kind.TOOL_STARTED, Kind.TOOL_UPDATED, Kind.TOOL_COMPLETED, Kind.TOOL_FAILED}
+)
+#: What only a daemon can be doing for a session.
+_WORK = (
+    SessionStatus.STARTING,
+    SessionStatus.RUNNING,
+    SessionStatus.STOPPING,
+    SessionStatus.WAITING,
 )
 _CLOSING_KINDS = frozenset({Kind.TOOL_COMPLETED, Kind.TOOL_FAILED})
 
@@ -88,12 +96,27 @@ async def reconcile(store: Store, now: Clock) -> int:
         remains[decision.session_key].decisions.append(decision)
     for binding in unfinished.bindings:
         remains[binding.session_key].bindings.append(binding)
+    for session_key in await _at_work(store.reader):
+        _ = remains[session_key]
     for session_key, left in remains.items():
         session = await store.reader.session_by_key(session_key)
         if session is not None:
             await _reconcile_session(store, session, left, now())
     await store.writer.drain()
     return len(remains)
+
+
+async def _at_work(reader: Reader) -> list[int]:
+    """Sessions that say they are doing something, whether or not anything else of it is left."""
+    found: list[int] = []
+    for word in _WORK:
+        cursor: str | None = None
+        while True:
+            rows, cursor = await reader.sessions(SessionFilter(status=word), cursor, 500)
+            found += [row.key for row in rows]
+            if cursor is None:
+                break
+    return found
 
 
 async def _reconcile_session(store: Store, session: SessionRow, left: _Remains, now: int) -> None:

@@ -182,7 +182,8 @@ ON eof
 """
     async with running_daemon(script) as daemon:
         inner = shlex.join(daemon.command())
-        daemon.configure(agent={"command": ["/bin/sh", "-c", f"trap '' TERM; {inner} & wait"]})
+        launcher = f"trap '' TERM; exec 3<&0; {inner} <&3 & wait"
+        daemon.configure(agent={"command": ["/bin/sh", "-c", launcher]})
         await daemon.restart()
         await daemon.ask(await daemon.session(), "q")
         child = int(await daemon.marked("child"))

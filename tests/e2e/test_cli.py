@@ -285,17 +285,19 @@ async def test_attach_shows_what_was_and_what_comes(daemon: Throwaway) -> None:
 async def test_attach_begins_where_it_is_told(daemon: Throwaway) -> None:
     await say(daemon, "send", "--agent", "demo", "one")
     session = (await sessions(daemon))[0]
-    last = int(str(session["lastSeq"]))
-    for after in (str(last), "now"):
-        async with piped(
-            daemon.socket, "attach", str(session["sessionId"]), "--after", after, "--json"
-        ) as follower:
-            await say(daemon, "send", "--session", str(session["sessionId"]), "two")
-            line = (await follower.until("\n")).splitlines()[0]
-        assert int(json.loads(line)["seq"]) == last + 1 if after != "now" else True
-    wrong = await say(daemon, "attach", str(session["sessionId"]), "--after", "x")
+    session_id, last = str(session["sessionId"]), int(str(session["lastSeq"]))
+    async with piped(daemon.socket, "attach", session_id, "--after", "now") as follower:
+        await follower.until("following session", "err")
+        await say(daemon, "send", "--session", session_id, "two")
+        assert (await follower.until("prompt 2 of the session.")).startswith("> two\n")
+    async with piped(
+        daemon.socket, "attach", session_id, "--after", str(last), "--json"
+    ) as follower:
+        line = (await follower.until("\n")).splitlines()[0]
+        assert int(json.loads(line)["seq"]) == last + 1
+    wrong = await say(daemon, "attach", session_id, "--after", "x")
     assert wrong.code == 2
-    future = await say(daemon, "attach", str(session["sessionId"]), "--after", "99999")
+    future = await say(daemon, "attach", session_id, "--after", "99999")
     assert future.code == 1
 
 

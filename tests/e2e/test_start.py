@@ -1,0 +1,196 @@
+"""An agent that cannot be had: why, in words that help, and nothing vanishes."""
+
+import os
+import stat
+
+from tests.support.daemon import Daemon, payload, running_daemon
+
+
+async def failing(daemon: Daemon, **agent: object) -> str:
+    """The error of a run when the agent is configured like this."""
+    daemon.configure(agent=agent)
+    await daemon.restart()
+    session = await daemon.session()
+    run = await daemon.ask(session, "hi")
+    assert (run.status, run.error_code) == ("failed", "agent_unavailable"), run
+    seen = await daemon.get(session)
+    assert seen.status == "failed"
+    assert seen.status_reason == run.error
+    assert daemon.heard("session/prompt") == []
+    return run.error or ""
+
+
+async def test_a_program_that_is_not_there() -> None:
+    """The message names the program, where it was looked for, and what to change."""
+    async with running_daemon("") as daemon:
+        error = await failing(daemon, command=["no-such-agent"], path=["/nowhere/at/all"])
+        assert "no-such-agent" in error
+        assert "/nowhere/at/all" in error
+        assert "path" in error
+
+
+async def test_a_program_that_may_not_be_run() -> None:
+    """Not executable: another message than a missing one."""
+    async with running_daemon("") as daemon:
+        program = daemon.path("agent")
+        program.write_text("#!/bin/sh\n")
+        error = await failing(daemon, command=[str(program)])
+        assert "execut" in error
+
+
+async def test_a_script_whose_interpreter_is_missing() -> None:
+    """`#!/usr/bin/env nodexyz`: the interpreter is named, not the script alone."""
+    async with running_daemon("") as daemon:
+        program = daemon.path("agent")
+        program.write_text("#!/usr/bin/env nodexyz\n")
+        program.chmod(program.stat().st_mode | stat.S_IXUSR)
+        error = await failing(daemon, command=[str(program)])
+        assert "nodexyz" in error
+
+
+async def test_a_folder_that_has_gone() -> None:
+    """The session's folder was removed after it was made: said as such; history is readable."""
+    async with running_daemon("") as daemon:
+        session = await daemon.session()
+        daemon.work.rmdir()
+        run = await daemon.ask(session, "hi")
+
+        assert run.status == "failed"
+        assert run.error is not None
+        assert str(daemon.work) in run.error
+        assert (await daemon.kinds(run))[-1] == "run.failed"
+
+
+async def test_it_leaves_before_it_reads_anything() -> None:
+    """Exit code and the last line of stderr are in the error; the whole tail in the event."""
+    async with running_daemon('ERR "npm ERR! ENOTEMPTY\\n"\nEXIT 127\n') as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "hi")
+
+        assert (run.status, run.error_code) == ("failed", "agent_unavailable")
+        assert run.error is not None
+        assert "127" in run.error
+        assert "ENOTEMPTY" in run.error
+        (ended,) = await daemon.events(run, "run.failed")
+        assert payload(ended)["exitCode"] == 127
+        assert payload(ended)["stderr"] == "npm ERR! ENOTEMPTY"
+
+
+async def test_it_never_answers_initialize() -> None:
+    """The limit of that agent ends it, with all it had printed quoted; no session is bound."""
+    script = 'RAW "please wait...\\n"\nON init\n    STAY\n'
+    async with running_daemon(script, agent={"init_timeout": 0.5}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "hi")
+        await daemon.is_status(session, "starting")
+        ended = await daemon.wait(run)
+
+        assert ended.error_code == "agent_unavailable"
+        assert ended.error is not None
+        assert "0.5 s" in ended.error
+        assert "please wait" in ended.error
+        assert daemon.heard("session/new") == []
+
+
+async def test_it_takes_its_time() -> None:
+    """Slow is not dead: within the limit it is waited for."""
+    script = "ON init\n    MARK ${DIR}/asked\n    GATE ${DIR}/go\n"
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "hi")
+        await daemon.marked("asked")
+        assert (await daemon.get(session)).status == "starting"
+        daemon.open("go")
+
+        assert (await daemon.wait(run)).status == "completed"
+
+
+async def test_it_is_killed_while_it_starts() -> None:
+    """By a signal: the message names it."""
+    async with running_daemon("ON init\n    KILL KILL\n") as daemon:
+        run = await daemon.ask(await daemon.session(), "hi")
+
+        assert run.error is not None
+        assert "signal 9" in run.error
+
+
+async def test_it_speaks_another_version() -> None:
+    """Refused, with both versions named."""
+    async with running_daemon('INIT {"protocolVersion": 7}\n') as daemon:
+        run = await daemon.ask(await daemon.session(), "hi")
+
+        assert run.error is not None
+        assert "version 7" in run.error
+
+
+async def test_it_prints_noise_and_nothing_else() -> None:
+    """Two million lines of it: bounded memory, and the last lines are quoted."""
+    script = 'RAW "noise noise\\n" times=2000000\nON init\n    STAY\n'
+    async with running_daemon(script, agent={"init_timeout": 4}) as daemon:
+        before = daemon.memory()
+        run = await daemon.ask(await daemon.session(), "hi")
+
+        assert run.error_code == "agent_unavailable"
+        assert run.error is not None
+        assert "noise" in run.error
+        assert daemon.memory() - before < 30 << 20
+
+
+LOGIN = 'INIT {"authMethods": [{"id": "login", "name": "Login"}]}\n'
+
+
+async def test_it_wants_a_login_first() -> None:
+    """`auth_required` with the methods it offers; nothing is retried by itself."""
+    script = LOGIN + 'ON new\n    FAIL -32000 "Authentication required"\n'
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "hi")
+
+        assert (run.status, run.error_code) == ("failed", "auth_required")
+        assert (await daemon.get(session)).status == "auth_required"
+        (ended,) = await daemon.events(run, "run.failed")
+        assert payload(ended)["methods"][0]["id"] == "login"
+        assert len(daemon.heard("session/new")) == 1
+        assert daemon.heard("session/prompt") == []
+        daemon.rewrite(LOGIN)
+        assert (await daemon.ask(session, "after the login")).status == "completed"
+
+
+async def test_it_is_busy() -> None:
+    """-32000 in answer to a prompt is no login: the prompt is not sent again."""
+    script = 'ON prompt "hi"\n    FAIL -32000 "session busy"\n'
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "hi")
+        after = await daemon.ask(session, "q")
+
+        assert (run.status, run.error_code) == ("failed", "agent_error")
+        assert after.status == "completed"
+        assert daemon.prompts() == ["hi", "q"]
+
+
+async def test_the_path_comes_from_the_configuration() -> None:
+    """A daemon with a bare environment finds the agent where `path` says."""
+    async with running_daemon("") as daemon:
+        folder = daemon.path("bin")
+        folder.mkdir()
+        program = folder / "my-agent"
+        python, *rest = daemon.command()
+        program.write_text(f"#!/bin/sh\nexec {python} {' '.join(rest)}\n")
+        program.chmod(0o755)
+        daemon.environ = {"HOME": os.environ["HOME"]}
+        daemon.configure(agent={"command": ["my-agent"], "path": [str(folder), "/usr/bin", "/bin"]})
+        await daemon.restart()
+
+        assert (await daemon.ask(await daemon.session(), "hi")).status == "completed"
+
+
+async def test_the_agents_environment_is_an_allow_list() -> None:
+    """What is not named does not reach the agent; what `env` and `env_pass` name does."""
+    async with running_daemon('ON prompt\n    MSG "${SECRET:-none} ${PASSED:-none}"\n') as daemon:
+        daemon.environ |= {"SECRET": "s", "PASSED": "p\nq"}
+        daemon.configure(agent={"env_pass": ["PASSED"]})
+        await daemon.restart()
+        run = await daemon.ask(await daemon.session(), "hi")
+
+        assert await daemon.text(run) == "none p\nq"
