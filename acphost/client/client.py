@@ -31,7 +31,7 @@ from acphost.wire.params import InitializeParams, Scope, SubscribeParams
 T = TypeVar("T")
 
 #: Between two attempts to find a daemon that went away, in seconds.
-FIRST_DELAY, LAST_DELAY = 0.05, 2.0
+FIRST_DELAY, LAST_DELAY = 0.05, 0.5
 
 
 class State(StrEnum):

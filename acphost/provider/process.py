@@ -190,11 +190,14 @@ class AgentProcess:
                 tasks.cancel_scope.cancel()
         finally:
             self._stop.set()
-            with anyio.CancelScope(shield=True):
-                survivors = await child.stop(
-                    eof_grace=plan.agent.eof_grace, term_grace=plan.agent.term_grace
-                )
-            self._end(child, survivors)
+            try:
+                with anyio.CancelScope(shield=True):
+                    survivors = await child.stop(
+                        eof_grace=plan.agent.eof_grace, term_grace=plan.agent.term_grace
+                    )
+                self._watcher.on_ended(plan, child, survivors)
+            finally:
+                self._end(child)
         if failure is None and not self.greeting.protocol_version:
             failure = self._gone_early()
         if failure is not None:
@@ -214,13 +217,12 @@ class AgentProcess:
         for sink in sinks.values():
             sink.on_gone(gone)
 
-    def _end(self, child: Child, survivors: list[Process]) -> None:
+    def _end(self, child: Child) -> None:
         connection = self.connection
         if connection.gone is None:
             gone = AgentGoneError("the agent was ended by the host", exit_=child.exit, stderr="")
             connection.lose(gone)
             self._tell_sinks(gone)
-        self._watcher.on_ended(self.plan, child, survivors)
         self.ended.set()
 
     async def _greet(self) -> AcpHostError | None:

@@ -52,6 +52,8 @@ class TurnFacts(NamedTuple):
     updates: int
     #: All message text, when it is short; None once it is longer than a remark.
     remark: str | None
+    #: It was the first prompt since the session was loaded or resumed.
+    is_first: bool = False
 
 
 class Verdict(NamedTuple):
@@ -64,6 +66,17 @@ class Verdict(NamedTuple):
     rebind: str | None = None
     #: The cancel may have come too late and still lie in wait for the next prompt.
     cancel_lingers: bool = False
+    #: The agent does not know the session, whatever it said when it was to load it.
+    is_lost: bool = False
+
+
+#: What an agent says by refusing the first prompt after a load without a word.
+SESSION_LOST = Verdict(
+    "failed",
+    "agent_session_lost",
+    "the agent no longer knows the session; the next prompt begins a new one with the history",
+    is_lost=True,
+)
 
 
 class Traits:
@@ -108,6 +121,8 @@ class Traits:
             if facts.cancel_sent:
                 return Verdict("cancelled", "agent_error", str(facts.error))
             return Verdict("failed", "agent_error", str(facts.error))
+        if facts.stop_reason == "refusal" and facts.is_first and not facts.updates:
+            return SESSION_LOST
         if facts.stop_reason == "cancelled":
             return Verdict("cancelled")
         return Verdict("completed")

@@ -50,6 +50,7 @@ def of_answer(traits: Traits, turn: Turn, answer: Raw | AcpHostError) -> Ending:
         empty=verdict.outcome == "completed" and turn.content == 0,
         extra=extra,
         rebind=verdict.rebind,
+        is_lost=verdict.is_lost,
         cancel_lingers=verdict.cancel_lingers,
     )
 

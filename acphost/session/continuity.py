@@ -1,5 +1,6 @@
 """How a session gets an agent that remembers it: the ladder of contract section 7, rung by rung."""
 
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
@@ -21,8 +22,10 @@ from acphost.wire.host import ContinuityCode, Mode, RunStatus
 
 #: What `session/load` is called on which rung.
 _METHODS = {Rung.RESUME: "session/resume", Rung.LOAD: "session/load"}
-#: A process that dies while it loads is replaced this often for one run.
-MAX_PROCESSES = 2
+#: So many processes are started for one run, when they die before they have the session.
+MAX_PROCESSES = 3
+#: A rung that failed so often for one run is left out.
+MAX_TRIES = 2
 
 
 @dataclass(slots=True)
@@ -88,12 +91,13 @@ class Binder:
         if self._previous is not None and not self._previous.is_live:
             # Two processes would fight over what the agent keeps of this session.
             await self._previous.ended.wait()
+        tries: Counter[Rung] = Counter()
         for attempt in range(1, MAX_PROCESSES + 1):
             process = await self._pool.acquire(
                 self._row.agent_id, session_id=self._row.session_id, cwd=self._row.cwd
             )
             try:
-                self.binding = await self._climb(process, run)
+                self.binding = await self._climb(process, run, tries)
             except AgentGoneError:
                 if attempt == MAX_PROCESSES:
                     raise
@@ -104,7 +108,9 @@ class Binder:
                 return self.binding
         raise AssertionError("unreachable: the last attempt returns or raises")
 
-    async def _climb(self, process: AgentProcess, run: RunRow | None) -> Binding:
+    async def _climb(
+        self, process: AgentProcess, run: RunRow | None, tries: Counter[Rung]
+    ) -> Binding:
         row = self._row
         capabilities = process.greeting.agent_capabilities
         row.supports_load = capabilities.load_session
@@ -114,10 +120,15 @@ class Binder:
         reason: str | None = None
         if known is not None:
             for rung in (Rung.RESUME, Rung.LOAD):
-                if rung in rungs:
-                    binding, reason = await self._reopen(process, rung, known, run)
-                    if binding is not None:
-                        return binding
+                if rung not in rungs:
+                    continue
+                if tries[rung] >= MAX_TRIES:
+                    reason = f"{_METHODS[rung]} failed {MAX_TRIES} times"
+                    continue
+                tries[rung] += 1
+                binding, reason = await self._reopen(process, rung, known, run)
+                if binding is not None:
+                    return binding
             if not {Rung.RESUME, Rung.LOAD} & set(rungs):
                 row.load_status = LoadStatus.UNSUPPORTED
                 reason = "the agent offers no way to load a session"
@@ -260,6 +271,10 @@ class Binder:
         if response is not None:
             payload["response"] = msgspec.Raw(response)
         self._scribe.write([note(Kind.BINDING_LOAD_FAILED, payload, run=_unless_over(run))])
+
+    def forget(self) -> None:
+        """Do not try to load the agent's session again; the journal still names it."""
+        self._row.acp_session_id = None
 
     def unbind(self, reason: str, *, status: str) -> Binding | None:
         """The binding is over: write it down, and return what it was."""

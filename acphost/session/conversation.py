@@ -473,7 +473,10 @@ class Conversation:
         ending = turn.ending
         if ending is None or self.binder.binding is None:
             return
-        if ending.rebind is not None:
+        if ending.is_lost:
+            await self._drop_binding("the agent lost its session", status="lost")
+            self.binder.forget()
+        elif ending.rebind is not None:
             await self._drop_binding(ending.rebind)
         elif ending.cancel_lingers:
             await self._cure_late_cancel(self.binder.binding)
@@ -490,8 +493,8 @@ class Conversation:
         except (TimeoutError, AcpHostError):
             await self._drop_binding("late_cancel")
 
-    async def _drop_binding(self, reason: str) -> None:
-        binding = self.binder.unbind(reason, status="closed")
+    async def _drop_binding(self, reason: str, *, status: str = "closed") -> None:
+        binding = self.binder.unbind(reason, status=status)
         if binding is not None:
             await self._pool.retire(binding.process)
 

@@ -19,5 +19,7 @@ class Ending:
     host: dict[str, object] | None = None
     #: The agent's session cannot be trusted any further.
     rebind: str | None = None
+    #: The agent does not know its session any more.
+    is_lost: bool = False
     #: A cancel was written that the agent may take for the next prompt's.
     cancel_lingers: bool = False

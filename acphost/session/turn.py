@@ -13,9 +13,11 @@ from acphost.session.ending import Ending
 from acphost.session.updates import Matter, Meaning, text_of
 from acphost.wire.acp import ToolCall
 from acphost.wire.event import Kind
+from acphost.wire.host import Mode
 
 #: A longer answer is no remark of the agent about itself.
 REMARK_LIMIT = 400
+_REOPENED = frozenset({Mode.RESUMED, Mode.LOADED, Mode.REPLAY_SEEN})
 _CLOSED = frozenset({"completed", "failed"})
 
 
@@ -78,4 +80,5 @@ class Turn:
             cancel_sent=self.cancel_sent,
             updates=self.updates,
             remark=self.remark,
+            is_first=self.run.continuity in _REOPENED,
         )

@@ -82,6 +82,8 @@ class Listener:
         except (OSError, SocketPathError) as exc:
             log.warning("socket_not_removed", path=str(self.path), reason=str(exc))
         finally:
+            # Who waits for clients is woken: the descriptor's number will be somebody else's.
+            anyio.notify_closing(self.socket)
             self.socket.close()
 
 
@@ -175,14 +177,19 @@ def _identity(path: Path) -> tuple[int, int] | None:
 async def accept_loop(
     listener: Listener, handler: Callable[[SocketStream], Awaitable[None]]
 ) -> None:
-    """Run `handler` for each connection of our own user, until cancelled.
+    """Run `handler` for each connection of our own user, until the listener is closed.
+
+    Returns when the last of them has ended.
 
     What goes wrong with one connection ends that one. The stream is closed when its handler ends.
     """
     is_short = False
     async with anyio.create_task_group() as connections:
         while True:
-            await anyio.wait_readable(listener.socket)
+            try:
+                await anyio.wait_readable(listener.socket)
+            except anyio.ClosedResourceError:
+                return
             try:
                 accepted, _ = listener.socket.accept()
             except (BlockingIOError, ConnectionAbortedError):

@@ -20,7 +20,7 @@ from acphost.wire.event import Event
 from tests.support.daemon import Daemon, marked_processes
 
 SESSIONS = 3
-#: The kill comes within this many seconds of the first answer, or of the load where none is awaited.
+#: The kill comes within this many seconds of the first answer, or of the load without one.
 LATEST = 0.6
 #: How long a busy machine may take to the first answer.
 PATIENCE = 20

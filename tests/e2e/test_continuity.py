@@ -61,11 +61,12 @@ ON prompt
         assert len(await daemon.history(session, "session.commands.updated")) == 1
         assert len(await daemon.history(session, "usage.updated")) == 1
         (loaded,) = await daemon.history(session, "binding.loaded")
-        assert payload(loaded)["replayCount"] == 4
+        assert payload(loaded)["replayCount"] in (4, 5)  # the tail may come before we look
         status = await daemon.status(session)
         assert (status.mode, status.continuity.code) == ("replay_seen", "continuous")
         assert status.acp is not None
-        assert (status.acp.load_status, status.acp.replay_message_count) == ("loaded", 4)
+        assert status.acp.load_status == "loaded"
+        assert status.acp.replay_message_count == payload(loaded)["replayCount"]
         assert status.acp.replay_seq is not None
         assert status.acp.acp_session_id == after.acp_session_id
 

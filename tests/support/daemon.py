@@ -468,7 +468,7 @@ async def running_daemon(
         try:
             await daemon.start()
             async with (
-                connect(daemon.socket, capabilities={"permissions": True}) as client,
+                connect(daemon.socket, capabilities={"permissions": True}, patience=None) as client,
                 daemon.followed_by(client),
             ):
                 yield daemon

@@ -4,7 +4,15 @@ from typing import ClassVar
 
 import msgspec
 
-from acphost.provider.traits import LoadStatus, ProcessModel, Rung, Traits, TurnFacts, Verdict
+from acphost.provider.traits import (
+    SESSION_LOST,
+    LoadStatus,
+    ProcessModel,
+    Rung,
+    Traits,
+    TurnFacts,
+    Verdict,
+)
 from acphost.wire.acp import AgentCapabilities, SessionOpened
 from acphost.wire.event import Source
 
@@ -58,9 +66,7 @@ class Hermes(Traits):
             )
         if facts.stop_reason == "refusal" and not facts.updates:
             # An unknown session refuses instead of failing (Q8).
-            return Verdict(
-                "failed", "agent_session_lost", "the agent no longer knows the session", "lost"
-            )
+            return SESSION_LOST
         if facts.stop_reason == "cancelled":
             return Verdict("cancelled")
         # Answered in full although a cancel was written: it now waits for the next prompt.
