@@ -39,15 +39,25 @@ async def shown_by(daemon: Daemon, *command: str) -> str:
     return run.stdout
 
 
-async def test_the_ten_lines_of_python_hold_a_conversation() -> None:
-    """Standard library only: subscribe, send, print until the end."""
+async def test_the_ten_lines_of_python_follow_a_conversation() -> None:
+    """Standard library only: greet, subscribe, send, and print what comes."""
     program = block("python", "events/subscribe")
     async with running_daemon(others={"demo": 'ON prompt\n    MSG "hello back"\n'}) as daemon:
-        shown = await shown_by(daemon, sys.executable, "-I", "-c", program)
-    lines = shown.splitlines()
-    assert lines[0].strip() == "session.created"
-    assert any("hello back" in line for line in lines)
-    assert lines[-1].strip() == "run.completed"
+        shown = ""
+        async with await anyio.open_process(
+            [sys.executable, "-u", "-I", "-c", program],
+            env={**daemon.environ, "ACPHOST_SOCKET": str(daemon.socket)},
+            cwd=daemon.work,
+        ) as following:
+            assert following.stdout is not None
+            with anyio.fail_after(20):
+                while "run.completed" not in shown:
+                    shown += (await following.stdout.receive()).decode()
+            following.terminate()
+    assert shown.count("hello back") == 1
+    answers = [line for line in shown.splitlines() if '"id":' in line]
+    assert len(answers) == 3
+    assert not [line for line in answers if '"error":{' in line]
 
 
 async def test_nc_gets_its_answers_after_its_input_has_ended() -> None:

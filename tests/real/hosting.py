@@ -294,6 +294,8 @@ def _write_config(folder: Path, model: ModelServer, agents: Sequence[RealAgent])
         launch = agent.launch(folder, model.url)
         lines += [f"[agents.{agent.name}]", f'runtime = "{agent.name}"']
         lines += [f"command = {json.dumps(launch.command)}"]
+        # These tests kill agents more often than bad luck does.
+        lines += ["restart.limit = 1000"]
         lines += [f"env.{name} = {json.dumps(value)}" for name, value in launch.env.items()]
     (folder / "config").mkdir()
     (folder / "config" / "config.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")

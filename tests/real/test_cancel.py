@@ -3,8 +3,6 @@
 import sys
 from pathlib import Path
 
-import pytest
-
 from acphost.wire.event import Kind
 from tests.real.agents import RealAgent
 from tests.real.hosting import TOOLBOX_FILE, Turn, hosting, payload, reached
@@ -16,6 +14,7 @@ from tests.real.phases import PHASES
 def expect_cancelled(turn: Turn) -> None:
     """One honest end: nothing of the turn stays open."""
     assert turn.run.status == "cancelled", turn
+    assert turn.run.cancel_requested_at is not None
     started = {payload(e)["toolCallId"] for e in turn.of(Kind.TOOL_STARTED)}
     ended = {
         payload(e)["toolCallId"] for e in turn.of(Kind.TOOL_COMPLETED) + turn.of(Kind.TOOL_FAILED)
@@ -25,19 +24,17 @@ def expect_cancelled(turn: Turn) -> None:
     assert answered == ["cancelled"] * len(turn.of(Kind.PERMISSION_REQUESTED))
 
 
-@pytest.mark.parametrize("phase", PHASES)
-async def test_in_every_phase(
-    tmp_path: Path, model: ModelServer, agent: RealAgent, phase: str
-) -> None:
-    gate = Gate()
+async def test_in_every_phase(tmp_path: Path, model: ModelServer, agent: RealAgent) -> None:
     async with hosting(tmp_path, model, agent) as host:
         talk = await introduce(host, model, agent)
-        run = await PHASES[phase](host, talk, agent, model, gate)
-        turn = await talk.cancel(run)
-        gate.open()
-        expect_cancelled(turn)
-        assert not (await host.client.list_decisions()).items
-        await expect_memory(talk, model)
+        for enter in PHASES.values():
+            gate = Gate()
+            run = await enter(host, talk, agent, model, gate)
+            turn = await talk.cancel(run)
+            gate.open()
+            expect_cancelled(turn)
+            assert not (await host.client.list_decisions()).items
+            await expect_memory(talk, model)
         assert not (host.asked_for(agent) / "never.txt").exists()
 
 
@@ -58,26 +55,19 @@ async def test_while_a_command_runs_that_leaves_the_process_group(
     assert not holding
 
 
-async def test_in_the_same_breath_as_the_prompt(
-    tmp_path: Path, model: ModelServer, agent: RealAgent
-) -> None:
+async def test_too_early_and_too_late(tmp_path: Path, model: ModelServer, agent: RealAgent) -> None:
     gate = Gate()
     async with hosting(tmp_path, model, agent) as host:
         talk = await introduce(host, model, agent)
         run = await talk.begin(f"Never mind. {model.scene([gate, Say('late')])}")
-        turn = await talk.cancel(run)
+        early = await talk.cancel(run)  # in the same breath
         gate.open()
-        expect_cancelled(turn)
+        expect_cancelled(early)
         await expect_memory(talk, model)
 
-
-async def test_when_it_has_just_ended(tmp_path: Path, model: ModelServer, agent: RealAgent) -> None:
-    async with hosting(tmp_path, model, agent) as host:
-        talk = await introduce(host, model, agent)
         run = await talk.begin(f"Be brief. {model.scene([Say('Yes.')])}")
         ended = await talk.end(run)
         late = await talk.cancel(run)
-        assert late.run == ended.run
-        assert late.kinds == ended.kinds
         assert ended.run.status == "completed"
+        assert (late.run, late.kinds) == (ended.run, ended.kinds)
         await expect_memory(talk, model)

@@ -15,27 +15,20 @@ from tests.real.phases import PHASES
 KEPT = {"hermes": {"loaded", "replay_seen"}, "reasonix": {"resumed"}}
 
 
-async def test_a_restarted_daemon_continues_with_memory(
-    tmp_path: Path, model: ModelServer, agent: RealAgent
-) -> None:
-    async with hosting(tmp_path, model, agent) as host:
-        talk = await introduce(host, model, agent)
-        await host.stop()
-        await host.start()
-        assert not await host.processes()
-        last = await expect_memory(talk, model)
-        assert last.run.continuity in KEPT[agent.name]
-        status = await host.client.status(talk.session_id)
-        assert status.mode in KEPT[agent.name]
-        assert status.continuity.code == "continuous"
-
-
-async def test_a_turn_that_runs_at_sigterm_is_let_finish(
+async def test_a_daemon_told_to_stop_lets_a_turn_finish_and_continues_with_memory(
     tmp_path: Path, model: ModelServer, agent: RealAgent
 ) -> None:
     gate = Gate()
     async with hosting(tmp_path, model, agent) as host:
         talk = await introduce(host, model, agent)
+        await host.stop()
+        await host.start()
+        assert not await host.processes()
+        first = await expect_memory(talk, model)
+        assert first.run.continuity in KEPT[agent.name]
+        status = await host.client.status(talk.session_id)
+        assert (status.mode, status.continuity.code) == (first.run.continuity, "continuous")
+
         run = await talk.begin(f"Count. {model.scene([Say('one two '), gate, Say('three')])}")
         await reached(gate)
         async with host.stopping():
@@ -43,8 +36,6 @@ async def test_a_turn_that_runs_at_sigterm_is_let_finish(
         await host.start()
         turn = await talk.end(run)
         assert (turn.run.status, turn.answer.strip()) == ("completed", "one two three")
-        last = await expect_memory(talk, model)
-        assert last.run.continuity in KEPT[agent.name]
 
 
 async def test_a_killed_daemon_leaves_an_interrupted_run_and_a_queue_in_order(
