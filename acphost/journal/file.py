@@ -55,6 +55,8 @@ def _create(path: Path, at: int) -> None:
     _remove(new)
     os.close(os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_NOFOLLOW, 0o600))
     with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+        # Only a file without tables takes it: what is deleted later can then be given back.
+        connection.execute("PRAGMA auto_vacuum = INCREMENTAL")
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         migrate(connection, at=at)
         connection.execute(
@@ -77,12 +79,12 @@ def _remove(path: Path) -> None:
 
 def _check(path: Path, at: int) -> Origin:
     _remove(path.with_name(path.name + ".new"))
-    _check_header(path)
+    check_header(path)
     try:
         with closing(
             sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)
         ) as connection:
-            _check_identity(connection, path)
+            check_identity(connection, path)
             _check_pages(connection, path)
             migrate(connection, at=at)
             known = dict(connection.execute("SELECT name, value FROM meta").fetchall())
@@ -105,7 +107,8 @@ def _check(path: Path, at: int) -> Origin:
         ) from exc
 
 
-def _check_header(path: Path) -> None:
+def check_header(path: Path) -> None:
+    """Raises StoreRefusedError unless the file begins like a database."""
     try:
         with path.open("rb") as file:
             header = file.read(len(_MAGIC))
@@ -122,7 +125,8 @@ def _check_header(path: Path) -> None:
         raise StoreRefusedError(f"{path} is not a database, or damaged; {_CURE}", path=str(path))
 
 
-def _check_identity(connection: sqlite3.Connection, path: Path) -> None:
+def check_identity(connection: sqlite3.Connection, path: Path) -> None:
+    """Raises StoreRefusedError for another program's database, or a newer one of ours."""
     application = connection.execute("PRAGMA application_id").fetchone()[0]
     if application != APPLICATION_ID:
         raise StoreRefusedError(

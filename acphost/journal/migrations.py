@@ -210,7 +210,50 @@ _FIRST = Migration(
     ),
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_FIRST,)
+_SECOND = Migration(
+    2,
+    "sealed events",
+    (
+        # A segment holds the events of one session from first_seq to last_seq, all of them; plain
+        # rows of that session come after its segments. `bytes` is what it takes, `raw_bytes` what
+        # its payloads are.
+        """
+        CREATE TABLE segments (
+            first_offset INTEGER PRIMARY KEY,
+            last_offset INTEGER NOT NULL,
+            session_key INTEGER NOT NULL,
+            first_seq INTEGER NOT NULL,
+            last_seq INTEGER NOT NULL,
+            events INTEGER NOT NULL,
+            bytes INTEGER NOT NULL,
+            raw_bytes INTEGER NOT NULL,
+            codec INTEGER NOT NULL
+        ) STRICT
+        """,
+        "CREATE UNIQUE INDEX segments_by_session ON segments (session_key, last_seq)",
+        "CREATE INDEX segments_by_offset ON segments (last_offset, first_offset, session_key)",
+        """
+        CREATE TABLE segment_contents (
+            first_offset INTEGER PRIMARY KEY,
+            facts BLOB NOT NULL,
+            payloads BLOB NOT NULL
+        ) STRICT
+        """,
+        # Which runs a segment has events of; terminal_seq is that of the run's one terminal event.
+        """
+        CREATE TABLE sealed_runs (
+            run_key INTEGER NOT NULL,
+            first_offset INTEGER NOT NULL,
+            last_seq INTEGER NOT NULL,
+            terminal_seq INTEGER,
+            PRIMARY KEY (run_key, first_offset)
+        ) STRICT, WITHOUT ROWID
+        """,
+        "CREATE INDEX sealed_runs_by_segment ON sealed_runs (first_offset)",
+    ),
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_FIRST, _SECOND)
 
 
 def schema_version(connection: sqlite3.Connection) -> int:

@@ -147,9 +147,32 @@ class Writer:
         origin: bytes | None = None,
         flags: int = 0,
     ) -> int:
-        """Append one event that stands for itself; returns its seq. This is the hot path."""
-        self._offset = offset = self._offset + 1
-        log.seq = seq = log.seq + 1
+        """Append one event that stands for itself; returns its seq."""
+        return self.append_alike(
+            log, kind, [payload], at=at, run=run, source=source, host=host, origin=origin,
+            flags=flags,
+        )  # fmt: skip
+
+    def append_alike(
+        self,
+        log: SessionLog,
+        kind: str,
+        payloads: list[bytes],
+        *,
+        at: int,
+        run: RunRef | None = None,
+        source: str = "mnote",
+        host: bytes | None = None,
+        origin: bytes | None = None,
+        flags: int = 0,
+    ) -> int:
+        """Append events that differ in nothing else, each for itself; returns the last seq.
+
+        This is the hot path, and `payloads` becomes the writer's own.
+        """
+        first, seq = self._offset + 1, log.seq + 1
+        self._offset += len(payloads)
+        log.seq += len(payloads)
         group = self._gathering
         last = self._last
         if (
@@ -163,19 +186,19 @@ class Writer:
             and last.source is source
             and last.origin is origin
         ):
-            last.payloads.append(payload)
+            last.payloads.extend(payloads)
         else:
             self._last = Stretch(
-                offset, log.key, log.session_id, seq, at, kind, [payload], run, source,
+                first, log.key, log.session_id, seq, at, kind, payloads, run, source,
                 host, origin, flags,
             )  # fmt: skip
             group.stretches.append(self._last)
-        group.size = size = group.size + len(payload) + _EVENT_BYTES
-        if size >= self._batch_bytes:
+        group.size += sum(map(len, payloads)) + len(payloads) * _EVENT_BYTES
+        if group.size >= self._batch_bytes:
             self._close_group()
         if self._is_resting:
             self._rouse()
-        return seq
+        return log.seq
 
     def append(
         self,

@@ -5,7 +5,7 @@ One task reads, one writes, one drains stderr. Reading never waits for writing; 
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
 import anyio
@@ -21,6 +21,7 @@ from acphost.errors import (
     RemoteError,
 )
 from acphost.ids import Clock
+from acphost.provider.burst import read_updates
 from acphost.provider.tail import Tail
 from acphost.rpc.codec import (
     Repaired,
@@ -36,12 +37,15 @@ from acphost.rpc.failures import error_object
 from acphost.rpc.framing import LineFramer
 from acphost.rpc.pending import Answer, Pending
 from acphost.transport.child import Child, Exit
+from acphost.wire.acp import SessionUpdate
 from acphost.wire.jsonrpc import Failure, Message, Notification, Request, RequestId, Success
 
 #: How long an agent that closed its stdout may take to leave before it is taken for a hung one.
 EXIT_GRACE = 1.0
 #: How long its last words on stderr are waited for after that.
 STDERR_GRACE = 0.2
+#: So many lines are read one by one where they cannot be read together.
+FEW = 16
 
 
 class AgentGoneError(ConnectionLostError):
@@ -56,8 +60,16 @@ class AgentGoneError(ConnectionLostError):
 class Inbox(Protocol):
     """Who is told what the agent says. Nothing here may block: the reader waits for it."""
 
-    def on_notification(self, method: str, params: msgspec.Raw, at: int) -> None:
-        """A notification, in wire order."""
+    def on_updates(self, updates: Sequence[SessionUpdate], at: int) -> None:
+        """Updates that came in a row, in wire order."""
+
+    def on_notification(
+        self, method: str, params: msgspec.Raw, at: int, exact: bytes | None = None
+    ) -> None:
+        """Any other notification, and an update that stands alone.
+
+        `exact`: the agent's own bytes, where `params` had to be mended to be read.
+        """
 
     def on_request(self, request_id: RequestId, method: str, params: msgspec.Raw, at: int) -> None:
         """A request; it is answered by `answer` or `refuse`, now or later."""
@@ -169,13 +181,25 @@ class AgentConnection:
     async def _read_all(self) -> None:
         while chunk := await self._child.read_stdout():
             at = self.last_activity = self._now()
-            for line in self._framer.feed(chunk):
-                self._take(line, at)
+            self._take_all(self._framer.feed(chunk), at)
             if self._framer.error:
                 raise self._framer.error
             await self._room()
         for line in self._framer.finish():
             self._take(line, self._now())
+
+    def _take_all(self, lines: Sequence[bytes], at: int) -> None:
+        updates = read_updates(lines)
+        if updates is not None:
+            self._inbox.on_updates(updates, at)
+        elif len(lines) > FEW:
+            # One line that is something else: most of the others can still be read together.
+            middle = len(lines) // 2
+            self._take_all(lines[:middle], at)
+            self._take_all(lines[middle:], at)
+        else:
+            for line in lines:
+                self._take(line, at)
 
     def _take(self, line: bytes, at: int) -> None:
         try:
@@ -204,11 +228,11 @@ class AgentConnection:
     def _take_repaired(self, repaired: Repaired, at: int) -> None:
         """A line that had to be mended: what the journal keeps is still the agent's own bytes."""
         message = repaired.message
-        if isinstance(message, Notification) and message.method == "session/update":
+        if repaired.lossy and isinstance(message, Notification):
             exact = verbatim_member(repaired.line, "params")
-            if exact is not None and repaired.lossy:
-                message = Notification(message.method, msgspec.Raw(exact))
-        self._dispatch(message, at)
+            self._inbox.on_notification(message.method, message.params, at, exact)
+        else:
+            self._dispatch(message, at)
 
     def _settle(self, request_id: RequestId, answer: Answer) -> None:
         if not self._pending.settle(request_id, answer):

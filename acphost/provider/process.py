@@ -1,8 +1,10 @@
 """One agent process: started, greeted, asked for sessions, and ended without a trace."""
 
 import signal
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Protocol
 
 import anyio
@@ -18,6 +20,7 @@ from acphost.errors import (
 from acphost.ids import AcpSessionId, Clock, LaunchId
 from acphost.provider.connection import AgentConnection, AgentGoneError, method_not_found
 from acphost.provider.traits import AUTH_REQUIRED, Traits
+from acphost.rpc.codec import verbatim_member
 from acphost.rpc.pending import Answer
 from acphost.settings.model import AgentSettings
 from acphost.transport.child import Child, ChildSpec, spawn
@@ -28,25 +31,32 @@ from acphost.wire.acp import (
     SessionOpened,
     SessionScoped,
     SessionUpdate,
-    UpdateTag,
     lenient,
 )
 from acphost.wire.jsonrpc import RequestId
 
 _UPDATE = msgspec.json.Decoder(SessionUpdate)
-_TAG = msgspec.json.Decoder(UpdateTag)
 _SCOPED = msgspec.json.Decoder(SessionScoped)
+_SESSION_ID = attrgetter("session_id")
 
 #: Updates kept for a session whose id we have not been told yet (guide rule 10).
 MAX_EARLY = 1000
 EMPTY = msgspec.Raw(b"{}")
 
+#: Updates that came in a row, when that was, and their exact bytes where they were mended.
+_Early = tuple[list[msgspec.Raw], int, list[bytes] | None]
+
 
 class Sink(Protocol):
     """A conversation, as the process that serves it sees it. Nothing here may block."""
 
-    def on_update(self, tag: str, update: msgspec.Raw, at: int) -> None:
-        """A `session/update`; `tag` is its `sessionUpdate`."""
+    def on_updates(
+        self, updates: Sequence[msgspec.Raw], at: int, exact: list[bytes] | None = None
+    ) -> None:
+        """The `update`s of this session that came in a row, in wire order.
+
+        `exact`: the agent's own bytes, where what is in `updates` had to be mended to be read.
+        """
 
     def on_extension(self, method: str, params: msgspec.Raw, at: int) -> None:
         """Another notification that names the session."""
@@ -124,7 +134,7 @@ class AgentProcess:
         self.was_asked_to_stop = False
         self.is_retired = False
         self.ended = anyio.Event()
-        self._early: dict[str, list[tuple[str, msgspec.Raw, int]]] = {}
+        self._early: dict[str, list[_Early]] = {}
         self._early_count = 0
         self._connection: AgentConnection | None = None
         self._child: Child | None = None
@@ -344,9 +354,9 @@ class AgentProcess:
 
     def _attach(self, session_id: str, sink: Sink) -> None:
         self.sinks[session_id] = sink
-        for tag, update, at in self._early.pop(session_id, ()):
-            self._early_count -= 1
-            sink.on_update(tag, update, at)
+        for updates, at, exact in self._early.pop(session_id, ()):
+            self._early_count -= len(updates)
+            sink.on_updates(updates, at, exact)
 
     def detach(self, session_id: str) -> None:
         """Nobody listens to that session any more; a retired process ends with its last one."""
@@ -356,10 +366,32 @@ class AgentProcess:
 
     # -- inbox ------------------------------------------------------------------------------------
 
-    def on_notification(self, method: str, params: msgspec.Raw, at: int) -> None:
-        """Route what the agent says to the conversation it belongs to."""
+    def on_updates(self, updates: Sequence[SessionUpdate], at: int) -> None:
+        """Route updates to the conversations they belong to."""
+        for session_id, some in groupby(updates, _SESSION_ID):
+            self._deliver(session_id, [scoped.update for scoped in some], at)
+
+    def _deliver(
+        self, session_id: str, updates: list[msgspec.Raw], at: int, exact: list[bytes] | None = None
+    ) -> None:
+        sink = self.sinks.get(session_id)
+        if sink is not None:
+            sink.on_updates(updates, at, exact)
+            return
+        # A copy: what was read together lies in one buffer, which would be kept whole.
+        kept = [update.copy() for update in updates[: MAX_EARLY - self._early_count]]
+        if kept:
+            self._early_count += len(kept)
+            self._early.setdefault(session_id, []).append((kept, at, exact))
+        self.connection.anomalies += len(updates) - len(kept)
+
+    def on_notification(
+        self, method: str, params: msgspec.Raw, at: int, exact: bytes | None = None
+    ) -> None:
+        """Route what else the agent says."""
+        own = params if exact is None else msgspec.Raw(exact)
         if method != "session/update":
-            self._on_extension(method, params, at)
+            self._on_extension(method, params, own, at)
             return
         try:
             scoped = _UPDATE.decode(params)
@@ -367,25 +399,15 @@ class AgentProcess:
             self.connection.anomalies += 1
             sink = self._only_sink()
             if sink is not None:
-                sink.on_extension(method, params, at)
+                sink.on_extension(method, own, at)
             return
-        try:
-            tag = _TAG.decode(scoped.update).session_update
-        except msgspec.DecodeError:
-            tag = ""
-        sink = self.sinks.get(scoped.session_id)
-        if sink is not None:
-            sink.on_update(tag, scoped.update, at)
-        elif self._early_count < MAX_EARLY:
-            self._early_count += 1
-            self._early.setdefault(scoped.session_id, []).append((tag, scoped.update, at))
-        else:
-            self.connection.anomalies += 1
+        update = None if exact is None else verbatim_member(exact, "update")
+        self._deliver(scoped.session_id, [scoped.update], at, None if update is None else [update])
 
-    def _on_extension(self, method: str, params: msgspec.Raw, at: int) -> None:
+    def _on_extension(self, method: str, params: msgspec.Raw, own: msgspec.Raw, at: int) -> None:
         sink = self._sink_of(params) or self._only_sink()
         if sink is not None and not method.startswith("$/"):
-            sink.on_extension(method, params, at)
+            sink.on_extension(method, own, at)
 
     def on_request(self, request_id: RequestId, method: str, params: msgspec.Raw, at: int) -> None:
         """Hand a request to its conversation, or answer that nobody is there."""

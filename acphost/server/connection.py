@@ -148,13 +148,11 @@ class ClientConnection:
 
     async def _linger(self) -> None:
         """A client that only closed its sending side still gets its answers and its events."""
-        if self.outbox.is_broken or self._is_peer_gone():
-            return
-        while self._in_flight:
+        while (self._in_flight or self._subscribed) and not self._is_peer_gone():
+            # Nothing tells when it closes the other half as well: look from time to time.
             self._idle = anyio.Event()
-            await self._idle.wait()
-        while self._subscribed and not self._is_peer_gone():  # noqa: ASYNC110  nothing tells
-            await anyio.sleep(FLUSH_GRACE)
+            with anyio.move_on_after(FLUSH_GRACE):
+                await self._idle.wait()
         with anyio.move_on_after(FLUSH_GRACE):
             await self.outbox.flushed()
 
@@ -164,7 +162,7 @@ class ClientConnection:
             self._stream.try_send(b"")
         except ConnectionLostError:
             return True
-        return False
+        return self.outbox.is_broken
 
     # -- requests ---------------------------------------------------------------------------------
 

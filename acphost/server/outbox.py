@@ -9,7 +9,7 @@ from acphost.transport.unix import SocketStream
 
 #: Bytes that may wait for a client before subscriptions stop filling its buffer and read the store
 #: at its pace instead.
-HIGH_WATER = 4 << 20
+HIGH_WATER = 1 << 20
 
 
 class Outbox:

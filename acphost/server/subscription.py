@@ -127,25 +127,31 @@ class Subscription:
             await self._outbox.room()
             # What is published while the page is read may be missing from it.
             self._missed = False
-            rows = await self._read()
+            head = self._scanned()
+            rows = await self._read(head)
             if rows:
                 self._after = self._position(rows[-1])
                 shown = [row for row in rows if self._view.shows_kind(row)]
                 if shown:
                     self._send(encode_events(shown), rows[-1])
-            elif not self._missed:
+                continue
+            if self._view.session_key is None:
+                # What others wrote meanwhile need not be looked through again.
+                self._after = head
+            if not self._missed:
                 # Nothing was awaited since the read: from here on every batch is delivered.
                 self._is_live = True
                 if tell:
                     self._tell_caught_up()
                 return
 
-    async def _read(self) -> Sequence[EventRow]:
+    async def _read(self, head: int) -> Sequence[EventRow]:
         if self._view.session_key is None:
             return await self._reader.events_after_offset(
                 self._after,
                 limit=PAGE_EVENTS,
                 max_bytes=PAGE_BYTES,
+                upto_offset=head,
                 workspace_id=self._view.workspace_id,
             )
         return await self._reader.events_after_seq(

@@ -436,7 +436,7 @@ class Conversation:
         """Close the turn with its one terminal event, and decide what the queue does next."""
         state, run = self.state, turn.run
         withdrawn, change = state.desk.withdraw_all("the turn ended")
-        before = [*closing.abandoned_tools(turn), *change.drafts]
+        before = [*closing.abandoned_tools(run, turn.open_tools), *change.drafts]
         drafts = closing.conclude(
             run, ending, before, next_seq=self.scribe.next_seq, now=self._now()
         )

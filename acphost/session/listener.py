@@ -1,6 +1,6 @@
 """The session's ear: every word of its agent is journaled, attributed and in wire order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 from msgspec import Raw
@@ -12,11 +12,10 @@ from acphost.journal.writer import Ticket, Writer
 from acphost.provider.connection import AgentGoneError, method_not_found
 from acphost.provider.process import AgentRequest
 from acphost.provider.traits import Traits
-from acphost.session import updates
 from acphost.session.continuity import Binder, Replay
 from acphost.session.scribe import Scribe, encode, note, run_ref
 from acphost.session.state import SessionState
-from acphost.session.updates import Matter, Meaning
+from acphost.session.updates import Matter, Meaning, read
 from acphost.wire.base import AcpStruct
 from acphost.wire.event import Kind
 
@@ -28,7 +27,7 @@ class _Info(AcpStruct, frozen=True):
 
 
 class Listener:
-    """The `Sink` of one session: called by the reader of its agent, line by line."""
+    """The `Sink` of one session: called by the reader of its agent, in wire order."""
 
     def __init__(
         self,
@@ -57,19 +56,29 @@ class Listener:
 
     # -- updates ----------------------------------------------------------------------------------
 
-    def on_update(self, tag: str, update: Raw, at: int) -> None:
-        """Journal an update: of the turn, late, of a replay, or of the session."""
-        state, payload = self._state, bytes(update)
-        meaning = updates.read(tag, update)
-        state.last_sign = at
+    def on_updates(self, updates: Sequence[Raw], at: int, exact: list[bytes] | None = None) -> None:
+        """Journal updates: of the turn, late, of a replay, or of the session."""
+        self._state.last_sign = at
+        payloads = exact or list(map(bytes, updates))
+        done = 0
+        for tag, meaning, alike in read(updates):
+            start, done = done, done + len(alike)
+            self._take(tag, meaning, alike, payloads[start:done], at)
+
+    def _take(
+        self, tag: str, meaning: Meaning, updates: Sequence[Raw], payloads: list[bytes], at: int
+    ) -> None:
+        """Updates that mean the same, and their exact bytes."""
+        state = self._state
         replay = self.binder.replay if self.binder else None
         if replay is not None and meaning.matter is not Matter.SESSION:
-            self._take_replay(replay, tag, meaning, update, payload, at)
+            for update, payload in zip(updates, payloads, strict=True):
+                self._take_replay(replay, tag, meaning, update, payload, at)
             return
         turn, run, host = state.turn, None, meaning.host
         if turn is not None and turn.prompt_sent:
             if meaning.matter is not Matter.SESSION:
-                turn.take(meaning, update, at)
+                turn.take(meaning, updates, at)
                 run = turn.ref
             elif meaning.kind == Kind.USAGE_UPDATED:
                 run = turn.ref
@@ -80,11 +89,14 @@ class Listener:
                 run = run_ref(late)
                 host = LATE if host is None else host[:-1] + b"," + LATE[1:]
         if meaning.kind == Kind.SESSION_INFO_UPDATED:
-            self._take_title(update)
-        self._writer.append_event(
-            self._log, meaning.kind, payload, at=at, run=run, source=self._source, host=host,
-            flags=classify(payload),
-        )  # fmt: skip
+            self._take_title(updates[-1])
+        # Good ones are good together, and what is wrong with one is no better among others.
+        together = [payloads] if not classify(b"".join(payloads)) else [[one] for one in payloads]
+        for some in together:
+            self._writer.append_alike(
+                self._log, meaning.kind, some, at=at, run=run, source=self._source, host=host,
+                flags=classify(some[0]),
+            )  # fmt: skip
 
     def _take_replay(
         self, replay: Replay, tag: str, meaning: Meaning, update: Raw, payload: bytes, at: int

@@ -20,6 +20,7 @@ from acphost.session import views
 from acphost.session.house import House
 from acphost.wire.base import position_text
 from acphost.wire.host import (
+    TERMINAL_STATUSES,
     ActiveRun,
     EventsPage,
     Page,
@@ -101,7 +102,7 @@ class Queries:
         if row.active_run_id is not None:
             run = await self._reader.run(row.active_run_id)
         queued = await self._queued(row)
-        if run is None:
+        if run is None or run.status in TERMINAL_STATUSES:
             unresolved = await self._reader.unresolved_runs(row.key)
             run = unresolved[-1] if unresolved else None
         return ActiveRun(

@@ -27,6 +27,7 @@ from acphost.journal.store import Store
 from acphost.journal.writer import SessionLog
 from acphost.log import get_logger
 from acphost.session import closing
+from acphost.session.calls import OpenCalls
 from acphost.session.decisions import withdrawal
 from acphost.session.ending import Ending
 from acphost.session.scribe import note
@@ -47,7 +48,6 @@ _WORK = (
     SessionStatus.STOPPING,
     SessionStatus.WAITING,
 )
-_CLOSING_KINDS = frozenset({Kind.TOOL_COMPLETED, Kind.TOOL_FAILED})
 
 
 async def sweep_processes(store: Store, now: Clock) -> int:
@@ -181,7 +181,7 @@ async def _settle_queue(
 
 async def _abandoned_tools(reader: Reader, run: RunRow) -> Sequence[Draft]:
     """Close the tool calls that the run had open, as far as its events tell."""
-    still_open: dict[str, None] = {}
+    open_calls = OpenCalls()
     seq = (run.first_seq or 1) - 1
     while rows := await reader.events_after_seq(
         run.session_key, seq, limit=1000, max_bytes=1 << 20, run_key=run.key
@@ -189,21 +189,8 @@ async def _abandoned_tools(reader: Reader, run: RunRow) -> Sequence[Draft]:
         seq = rows[-1].seq or seq
         for row in rows:
             if row.kind in _TOOL_KINDS:
-                tool_call_id = _tool_call_id(row.payload)
-                if row.kind in _CLOSING_KINDS:
-                    still_open.pop(tool_call_id, None)
-                else:
-                    still_open[tool_call_id] = None
-    return [
-        note(
-            Kind.TOOL_FAILED,
-            {"toolCallId": tool_call_id, "status": "failed"},
-            run=run,
-            host={"outcome": "unknown"},
-            flags=SYNTHETIC,
-        )
-        for tool_call_id in still_open
-    ]
+                open_calls.follow(row.kind, _tool_call_id(row.payload))
+    return closing.abandoned_tools(run, open_calls)
 
 
 def _tool_call_id(payload: bytes) -> str:

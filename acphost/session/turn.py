@@ -1,5 +1,7 @@
 """A run in flight: what its agent has done so far, and what is still open."""
 
+from collections.abc import Sequence
+
 import anyio
 from msgspec import Raw
 
@@ -9,16 +11,15 @@ from acphost.journal.rows import RunRow
 from acphost.journal.writer import Ticket
 from acphost.provider.process import AgentRequest
 from acphost.provider.traits import TurnFacts
+from acphost.session.calls import OpenCalls
 from acphost.session.ending import Ending
 from acphost.session.updates import Matter, Meaning, text_of
-from acphost.wire.acp import ToolCall
 from acphost.wire.event import Kind
 from acphost.wire.host import Mode
 
 #: A longer answer is no remark of the agent about itself.
 REMARK_LIMIT = 400
 _REOPENED = frozenset({Mode.RESUMED, Mode.LOADED, Mode.REPLAY_SEEN})
-_CLOSED = frozenset({"completed", "failed"})
 
 
 class Turn:
@@ -42,32 +43,28 @@ class Turn:
         self.updates = 0
         self.content = 0
         self.remark: str | None = ""
-        self.open_tools: dict[str, ToolCall] = {}
+        self.open_tools = OpenCalls()
         self.last_sign = 0
 
-    def take(self, meaning: Meaning, update: Raw, at: int) -> None:
-        """Follow an update of this turn."""
-        self.updates += 1
+    def take(self, meaning: Meaning, updates: Sequence[Raw], at: int) -> None:
+        """Follow updates of this turn that mean the same."""
+        self.updates += len(updates)
         self.last_sign = at
-        if self.updates == 1:
-            self.alive.set()
+        self.alive.set()
         if meaning.tool is not None:
-            self._follow_tool(meaning.tool)
-        elif meaning.matter is Matter.CONTENT:
             self.content += 1
-            if self.remark is not None and meaning.kind == Kind.MESSAGE_DELTA:
-                self._listen(update)
+            self.open_tools.follow(meaning.kind, meaning.tool.tool_call_id)
+        elif meaning.matter is Matter.CONTENT:
+            self.content += len(updates)
+            if meaning.kind == Kind.MESSAGE_DELTA:
+                self._listen(updates)
 
-    def _follow_tool(self, tool: ToolCall) -> None:
-        self.content += 1
-        if tool.status in _CLOSED:
-            self.open_tools.pop(tool.tool_call_id, None)
-        else:
-            self.open_tools[tool.tool_call_id] = tool
-
-    def _listen(self, update: Raw) -> None:
-        remark = (self.remark or "") + text_of(update)
-        self.remark = remark if len(remark) <= REMARK_LIMIT else None
+    def _listen(self, updates: Sequence[Raw]) -> None:
+        for update in updates:
+            if self.remark is None:
+                return
+            remark = self.remark + text_of(update)
+            self.remark = remark if len(remark) <= REMARK_LIMIT else None
 
     def facts(
         self, *, stop_reason: str = "", error: RemoteError | None = None, has_usage: bool = False

@@ -1,13 +1,14 @@
 """What an agent's update means in the words of the journal. Pure; called for every update."""
 
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from itertools import groupby
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Raw
 
-from acphost.wire.acp import MessageChunk, ToolCall, lenient
-from acphost.wire.base import AcpStruct
+from acphost.wire.acp import MessageChunk, ToolCall, UpdateTag, lenient
 from acphost.wire.event import Kind
 
 
@@ -30,12 +31,25 @@ class Meaning(NamedTuple):
     tool: ToolCall | None = None
 
 
-class _Content(AcpStruct, frozen=True):
-    content: Raw = Raw(b"")
+class _Block(msgspec.Struct, gc=False):
+    """A content block is an object; what is in it is looked at when it matters."""
 
 
-_CONTENT = msgspec.json.Decoder(_Content)
-_CHUNK = msgspec.json.Decoder(MessageChunk)
+class _MessageChunk(msgspec.Struct, tag_field="sessionUpdate", tag="agent_message_chunk", gc=False):
+    content: _Block
+
+
+class _ThoughtChunk(msgspec.Struct, tag_field="sessionUpdate", tag="agent_thought_chunk", gc=False):
+    content: _Block
+
+
+class _UserChunk(msgspec.Struct, tag_field="sessionUpdate", tag="user_message_chunk", gc=False):
+    content: _Block
+
+
+_CHUNK = msgspec.json.Decoder(_MessageChunk | _ThoughtChunk | _UserChunk)
+_TAG = msgspec.json.Decoder(UpdateTag)
+_TEXT = msgspec.json.Decoder(MessageChunk)
 
 _MESSAGE = Meaning(Kind.MESSAGE_DELTA, Matter.CONTENT)
 _THOUGHT = Meaning(Kind.THOUGHT_DELTA, Matter.CONTENT)
@@ -43,11 +57,12 @@ _ECHO = Meaning(Kind.EVIDENCE, Matter.CONTENT, b'{"echo":true}')
 _MALFORMED = Meaning(Kind.EVIDENCE, Matter.EVIDENCE, b'{"evidence":"malformed"}')
 _UNKNOWN = Meaning(Kind.EVIDENCE, Matter.EVIDENCE, b'{"evidence":"unknown"}')
 
-_CHUNKS = {
-    "agent_message_chunk": _MESSAGE,
-    "agent_thought_chunk": _THOUGHT,
-    "user_message_chunk": _ECHO,
+_CHUNKS: dict[type, tuple[str, Meaning]] = {
+    _MessageChunk: ("agent_message_chunk", _MESSAGE),
+    _ThoughtChunk: ("agent_thought_chunk", _THOUGHT),
+    _UserChunk: ("user_message_chunk", _ECHO),
 }
+_CHUNK_TAGS = frozenset(tag for tag, _ in _CHUNKS.values())
 _WHOLE = {
     "plan": Meaning(Kind.PLAN_UPDATED, Matter.CONTENT),
     "plan_update": Meaning(Kind.PLAN_UPDATED, Matter.CONTENT),
@@ -62,15 +77,39 @@ _TOOLS = frozenset({"tool_call", "tool_call_update"})
 _BY_STATUS = {"completed": Kind.TOOL_COMPLETED, "failed": Kind.TOOL_FAILED}
 
 
-def read(tag: str, update: Raw) -> Meaning:
-    """Tell what an update means; what nobody knows or can read is evidence, never an error."""
-    chunk = _CHUNKS.get(tag)
-    if chunk is not None:
-        # A content block is an object; anything else in its place damages only this update.
-        return chunk if bytes(_CONTENT.decode(update).content)[:1] == b"{" else _MALFORMED
+def read(updates: Sequence[Raw]) -> Iterator[tuple[str, Meaning, Sequence[Raw]]]:
+    """Tell what updates are called and mean; those in a row that mean the same stay together.
+
+    What nobody knows or can read is evidence, never an error.
+    """
+    try:
+        chunks = _CHUNK.decode_lines(b"\n".join(updates))
+    except (msgspec.DecodeError, RecursionError):
+        if len(updates) > 1:
+            # Some are no chunks; most may be all the same.
+            middle = len(updates) // 2
+            yield from read(updates[:middle])
+            yield from read(updates[middle:])
+        else:
+            yield *_read_one(updates[0]), updates
+        return
+    end = 0
+    for kind, alike in groupby(map(type, chunks)):
+        start, end = end, end + sum(1 for _ in alike)
+        yield *_CHUNKS[kind], updates[start:end]
+
+
+def _read_one(update: Raw) -> tuple[str, Meaning]:
+    """An update that is no chunk, or not a good one."""
+    try:
+        tag = _TAG.decode(update).session_update
+    except msgspec.DecodeError:
+        return "", _UNKNOWN
+    if tag in _CHUNK_TAGS:
+        return tag, _MALFORMED
     if tag in _TOOLS:
-        return _read_tool(tag, update)
-    return _WHOLE.get(tag, _UNKNOWN)
+        return tag, _read_tool(tag, update)
+    return tag, _WHOLE.get(tag, _UNKNOWN)
 
 
 def _read_tool(tag: str, update: Raw) -> Meaning:
@@ -87,6 +126,6 @@ def _read_tool(tag: str, update: Raw) -> Meaning:
 def text_of(update: Raw) -> str:
     """The text of a message chunk, empty if it has none."""
     try:
-        return _CHUNK.decode(update).content.text
+        return _TEXT.decode(update).content.text
     except msgspec.DecodeError:
         return ""

@@ -1,15 +1,17 @@
 """One value from flags, environment, the user's files and the shipped defaults, in that order."""
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
+from acphost.errors import ConfigError
 from acphost.settings.check import Finding, Mistake
 from acphost.settings.environment import expand_home
 from acphost.settings.model import AgentSettings, Settings
-from acphost.settings.places import chosen_place, shipped_folder
+from acphost.settings.places import chosen_place, shipped_folder, user_folder
 from acphost.settings.read import Document, read_files, refuse
 
 #: Stands in a command for the interpreter that runs this program.
@@ -19,14 +21,24 @@ PYTHON = "{python}"
 _OVERRIDES = {"socket": "ACPHOST_SOCKET", "state_dir": "ACPHOST_STATE_DIR"}
 
 
-def load_settings(*, flags: Mapping[str, object], environ: Mapping[str, str]) -> Settings:
+class Loaded(NamedTuple):
+    """What can be run by, and why that is not all that is configured."""
+
+    settings: Settings
+    problem: ConfigError | None = None
+
+
+def load_settings(
+    *, flags: Mapping[str, object], environ: Mapping[str, str], without: Collection[str] = ()
+) -> Settings:
     """Everything that is configured, merged, checked and expanded.
 
-    Of `flags` only `socket`, `state_dir` and `config` count; None counts as not given.
+    Of `flags` only `socket`, `state_dir` and `config` count; None counts as not given. Files in
+    `without` are left out (see `read_files`).
     Raises ConfigError, which lists every mistake in the user's files.
     """
     place = chosen_place(_named("config", "ACPHOST_CONFIG", flags, environ), environ)
-    documents = read_files(place)
+    documents = read_files(place, without=without)
     merged: dict[str, object] = {}
     for document in [*read_files(shipped_folder()), *documents]:
         merged = _merged(merged, document.table)
@@ -38,6 +50,37 @@ def load_settings(*, flags: Mapping[str, object], environ: Mapping[str, str]) ->
     merged["folder"] = str(place.parent if place.is_file() else place)
     merged["files"] = [document.file for document in documents]
     return _expanded(msgspec.convert(merged, Settings), environ)
+
+
+def load_sound_settings(*, flags: Mapping[str, object], environ: Mapping[str, str]) -> Loaded:
+    """As `load_settings`, but a file with a mistake is left out instead of refused.
+
+    Agents of such a file are missing; a main file still says where socket and state are.
+    Raises ConfigError where nothing can be read of what is named, or of the main file.
+    """
+    problem: ConfigError | None = None
+    without: set[str] = set()
+    while True:
+        try:
+            return Loaded(load_settings(flags=flags, environ=environ, without=without), problem)
+        except ConfigError as exc:
+            problem = problem or exc
+            wrong = {str(mistake["file"]) for mistake in mistakes_of(exc)}
+            # What another file had in it may be missing now: then that one is next.
+            if not wrong - without:
+                raise
+            without |= wrong
+
+
+def mistakes_of(problem: ConfigError) -> list[dict[str, object]]:
+    """Each mistake of a refusal with its place: file, key, text, line, column."""
+    mistakes = problem.details.get("mistakes")
+    return mistakes if isinstance(mistakes, list) else []
+
+
+def config_place(flags: Mapping[str, object], environ: Mapping[str, str]) -> Path:
+    """The folder or file of the user's configuration, whether or not it exists."""
+    return _named("config", "ACPHOST_CONFIG", flags, environ) or user_folder(environ)
 
 
 def _named(

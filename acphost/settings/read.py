@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +12,8 @@ from acphost.settings.lines import KeyPath, key_lines
 from acphost.settings.model import AgentsFile, ConfigFile, Table
 from acphost.settings.places import MAIN_FILE, main_and_agent_files
 
+#: The keys of the main file that say where the daemon lives.
+_LIFE = frozenset({"socket", "state_dir"})
 _SYNTAX_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)\Z")
 
 
@@ -30,10 +32,11 @@ class Document(NamedTuple):
         return Mistake(self.file, finding.key, finding.text, self.lines.get(key))
 
 
-def read_files(place: Path) -> list[Document]:
+def read_files(place: Path, *, without: Collection[str] = ()) -> list[Document]:
     """The configuration files at `place`, in the order in which they count.
 
-    Raises ConfigError unless all of them are free of mistakes.
+    Of a main file in `without` only what says where the daemon lives is read, of others nothing.
+    Raises ConfigError unless all that is read is free of mistakes.
     """
     try:
         main, agents = main_and_agent_files(place)
@@ -43,6 +46,9 @@ def read_files(place: Path) -> list[Document]:
     read: list[Document] = []
     mistakes: list[Mistake] = []
     for path in main + agents:
+        if str(path) in without:
+            read += [_salvaged(path)] if path in main else []
+            continue
         document = _read(path)
         if isinstance(document, Mistake):
             mistakes.append(document)
@@ -89,6 +95,30 @@ def _read(path: Path) -> Document | Mistake:
         return _syntax_mistake(path, text, str(exc))
     except RecursionError:
         return Mistake(str(path), (), "not valid TOML: nested too deeply")
+
+
+def _salvaged(path: Path) -> Document:
+    """Where the daemon lives, as far as a main file with a mistake elsewhere still tells.
+
+    Without it a daemon would start on another store, and its clients would look for it elsewhere.
+    Raises ConfigError if the file cannot be read at all.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError as exc:
+        refuse([_unreadable(path, exc)])
+        raise
+    table: dict[str, object] = {}
+    for line in text.splitlines():
+        if line.lstrip().startswith("["):
+            break
+        try:
+            found = tomllib.loads(line)
+        except tomllib.TOMLDecodeError:
+            continue
+        table |= {name: found[name] for name in _LIFE & found.keys()}
+    wrong = {finding.key[0] for finding in check(table, ConfigFile)}
+    return Document(str(path), {k: v for k, v in table.items() if k not in wrong}, {})
 
 
 def _unreadable(path: Path, exc: OSError) -> Mistake:

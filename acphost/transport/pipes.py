@@ -10,7 +10,7 @@ import anyio
 
 from acphost.errors import ConnectionLostError
 
-READ_SIZE = 256 * 1024
+READ_SIZE = 128 * 1024
 
 
 class PipeReader:

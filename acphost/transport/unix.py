@@ -7,7 +7,7 @@ import socket
 import stat
 import sys
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import anyio
@@ -83,7 +83,8 @@ class Listener:
             log.warning("socket_not_removed", path=str(self.path), reason=str(exc))
         finally:
             # Who waits for clients is woken: the descriptor's number will be somebody else's.
-            anyio.notify_closing(self.socket)
+            with suppress(anyio.NoEventLoopError):  # then nobody waits
+                anyio.notify_closing(self.socket)
             self.socket.close()
 
 

@@ -175,7 +175,7 @@ class Host:
         command += ["--config", str(self.folder / "config")]
         self._gone = anyio.Event()
         self._process = await anyio.open_process(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
         with anyio.fail_after(START_SECONDS):
             await self._tasks.start(self._keep_log, self._process)
@@ -184,10 +184,10 @@ class Host:
         self, process: anyio.abc.Process, *, task_status: anyio.abc.TaskStatus[None]
     ) -> None:
         """Keep what the daemon logs; while it starts, whatever it says is a reason to call it."""
-        assert process.stdout is not None
+        assert process.stderr is not None
         answers = False
         async with process:
-            async for chunk in process.stdout:
+            async for chunk in process.stderr:
                 self._log += chunk
                 if not answers and await self._answers():
                     answers = True

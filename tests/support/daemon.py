@@ -12,6 +12,7 @@ must be what the journal holds, and nothing may be left running.
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -155,6 +156,11 @@ class Daemon:
     def log(self) -> str:
         """All that daemons have logged in this folder."""
         return (self.folder / "log").read_text(errors="replace")
+
+    def limit_file_size(self, size: int) -> None:
+        """No file of the daemon may grow over this many bytes: its disk is full."""
+        _, hard = resource.prlimit(self.pid, resource.RLIMIT_FSIZE)
+        resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (size, hard))
 
     def memory(self) -> int:
         """Bytes of memory that are really there."""

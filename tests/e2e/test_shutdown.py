@@ -1,0 +1,258 @@
+"""The end of the daemon: turns may finish within a deadline, nothing is left, nothing is lost."""
+
+import resource
+import signal
+import subprocess
+import sys
+
+import anyio
+import pytest
+
+from acphost.errors import ShuttingDownError, StorageError, StorageFullError
+from tests.support.daemon import eventually, is_alive, running_daemon
+
+GATED = """
+ON prompt
+    MSG "a"
+    MARK ${DIR}/begun
+    GATE ${DIR}/go
+    MSG "b"
+"""
+
+
+async def test_a_turn_may_end_within_the_deadline() -> None:
+    """SIGTERM: no new work, the open turn ends as usual, what waits is kept; exit 0."""
+    async with running_daemon(GATED, host={"drain": {"timeout": 10}}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "one")
+        second = await daemon.send(session, "two")
+        await daemon.marked("begun")
+        daemon.signal(signal.SIGTERM)
+        await eventually(lambda: "stopping" in daemon.log())
+        with pytest.raises(ShuttingDownError):
+            await daemon.send(session, "three")
+        daemon.open("go")
+        assert await daemon.exit_code() == 0
+        await daemon.start()
+
+        assert (await daemon.run(run)).status == "completed"
+        assert (await daemon.run(second)).status == "pending"
+        assert daemon.prompts() == ["one"]
+        await daemon.client.queue_release(session)
+        assert (await daemon.wait(second)).status == "completed"
+
+
+async def test_a_turn_that_does_not_end_is_interrupted() -> None:
+    """After the deadline: `host_shutdown`, the agent is gone, the queue is held at the return."""
+    async with running_daemon(GATED, host={"drain": {"timeout": 0.2}}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "one")
+        await daemon.marked("begun")
+        await daemon.stop()
+        agents = daemon.launches()
+        await daemon.start()
+
+        ended = await daemon.run(run)
+        assert (ended.status, ended.error_code) == ("interrupted", "host_shutdown")
+        assert not any(is_alive(pid) for pid in agents)
+        seen = await daemon.get(session)
+        assert (seen.status, seen.status_reason) == ("held", "host_shutdown")
+
+
+async def test_a_second_signal_ends_it_at_once() -> None:
+    """Nobody waits for the deadline, nor for an agent that ignores everything."""
+    script = "IGNORE TERM\n" + GATED + "ON eof\n    STAY\n"
+    agent = {"eof_grace": 20, "term_grace": 20}
+    async with running_daemon(script, agent=agent, host={"drain": {"timeout": 30}}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "one")
+        await daemon.marked("begun")
+        daemon.signal(signal.SIGTERM)
+        await eventually(lambda: "stopping" in daemon.log())
+        daemon.signal(signal.SIGTERM)
+        with anyio.fail_after(5):
+            assert await daemon.exit_code() == 0
+        await daemon.start()
+
+        assert (await daemon.run(run)).status == "interrupted"
+
+
+async def test_stopping_while_an_agent_is_being_started() -> None:
+    """It never answers `initialize`: the daemon does not wait for it, and the run stays pending."""
+    script = "ON init\n    MARK ${DIR}/init\n    STAY\n"
+    async with running_daemon(script, agent={"init_timeout": 60}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "one")
+        await daemon.marked("init")
+        with anyio.fail_after(5):
+            await daemon.stop()
+        daemon.rewrite("")
+        await daemon.start()
+
+        assert (await daemon.run(run)).status == "pending"
+        await daemon.client.queue_release(session)
+        assert (await daemon.wait(run)).status == "completed"
+
+
+async def test_stopping_while_a_session_is_being_opened() -> None:
+    """The same with `session/new` unanswered."""
+    script = "ON new\n    MARK ${DIR}/new\n    STAY\n"
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "one")
+        await daemon.marked("new")
+        with anyio.fail_after(5):
+            await daemon.stop()
+        daemon.rewrite("")
+        await daemon.start()
+
+        assert (await daemon.run(run)).status == "pending"
+
+
+async def test_shutdown_by_the_socket() -> None:
+    """`host/shutdown` answers and drains; clients hear of it, and get their last events."""
+    async with running_daemon(GATED) as daemon:
+        session = await daemon.session()
+        daemon.open("go")
+        await daemon.ask(session, "one")
+        await daemon.client.shutdown()
+
+        assert await daemon.exit_code() == 0
+        assert daemon.journal.rows()[-1].kind in ("host.stopping", "binding.closed")
+
+
+async def test_a_client_that_waits_is_told_before_the_daemon_goes() -> None:
+    """`run/wait` is answered with what became of the run; then the connection is closed."""
+    async with running_daemon(GATED) as daemon, daemon.wire() as wire:
+        run = await daemon.send(await daemon.session(), "one")
+        await daemon.marked("begun")
+        wait = {"hostRunId": run.host_run_id}
+        await wire.send({"id": "w", "method": "run/wait", "params": wait})
+        daemon.signal(signal.SIGTERM)
+
+        assert (await wire.answer("w"))["result"]["status"] == "interrupted"
+        await wire.closed()
+
+
+async def test_one_daemon_for_one_state_directory() -> None:
+    """A second start says who holds it and exits 3, also while the first is stopped."""
+    async with running_daemon("") as daemon:
+        daemon.signal(signal.SIGSTOP)
+        try:
+            second = daemon.launch()
+            await eventually(lambda: second.poll() is not None)
+        finally:
+            daemon.signal(signal.SIGCONT)
+
+        assert second.returncode == 3
+        assert str(daemon.pid) in daemon.log()
+        assert (await daemon.client.ping()).uptime_ms > 0
+
+
+async def test_a_stale_socket_does_not_block_the_start() -> None:
+    """After kill -9 the file is there and nobody listens: it is replaced."""
+    async with running_daemon("") as daemon:
+        await daemon.kill()
+        assert daemon.socket.exists()
+        await daemon.start()
+
+        assert (await daemon.client.ping()).uptime_ms >= 0
+        assert daemon.socket.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("kind", ["file", "link"])
+async def test_what_is_no_socket_of_ours_is_left_alone(kind: str) -> None:
+    """A regular file or a link in the way: refused with the reason, and not touched."""
+    async with running_daemon("") as daemon:
+        await daemon.stop()
+        if kind == "file":
+            daemon.socket.write_text("mine")
+        else:
+            daemon.socket.symlink_to("/nowhere")
+        refused = daemon.launch()
+        await eventually(lambda: refused.poll() is not None)
+
+        assert refused.returncode == 78
+        assert daemon.socket.is_symlink() or daemon.socket.read_text() == "mine"
+        daemon.socket.unlink()
+        await daemon.start()
+
+
+async def test_a_socket_file_that_was_deleted() -> None:
+    """The daemon works on for those inside, and stops as ever."""
+    async with running_daemon(GATED) as daemon:
+        session = await daemon.session()
+        daemon.socket.unlink()
+        daemon.open("go")
+
+        assert (await daemon.ask(session, "one")).status == "completed"
+        await daemon.stop()
+
+
+LOCKER = """
+import sqlite3, sys
+db = sqlite3.connect(sys.argv[1]); db.isolation_level = None
+db.execute("BEGIN IMMEDIATE"); print("held", flush=True)
+sys.stdin.readline(); db.execute("ROLLBACK")
+"""
+
+
+async def test_another_program_holds_the_lock_of_the_store() -> None:
+    """No error, nothing lost: what came meanwhile is committed when the lock is free."""
+    async with running_daemon(GATED) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "one")
+        await daemon.marked("begun")
+        locker = subprocess.Popen(
+            [sys.executable, "-c", LOCKER, str(daemon.journal.path)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert locker.stdin is not None
+        assert locker.stdout is not None
+        try:
+            assert locker.stdout.readline() == "held\n"
+            daemon.open("go")
+            async with anyio.create_task_group() as tasks:
+                accepted: list[str] = []
+
+                async def send() -> None:
+                    accepted.append((await daemon.send(session, "two")).host_run_id)
+
+                tasks.start_soon(send)
+                with anyio.move_on_after(1.5):
+                    await anyio.Event().wait()
+                assert accepted == []
+                assert (await daemon.run(run)).status == "running"  # only what is on disk is shown
+                locker.stdin.write("\n")
+                locker.stdin.flush()
+        finally:
+            locker.kill()
+            locker.wait()
+            locker.stdin.close()
+            locker.stdout.close()
+
+        assert (await daemon.wait(run)).status == "completed"
+        assert await daemon.text(run) == "ab"
+        assert len(accepted) == 1
+
+
+async def test_a_full_store_refuses_what_it_cannot_keep() -> None:
+    """`ulimit -f`: the send is refused with a word to retry; the daemon lives, and says why."""
+    script = "ON prompt\n    BIG 1M\n    BIG 1M\n    BIG 1M\n"
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        daemon.limit_file_size(2 << 20)
+        run = await daemon.send(session, "one")
+        with anyio.fail_after(15):
+            while (await daemon.client.stats())["storage"]["state"] == "ok":  # type: ignore[index]
+                pass
+        with pytest.raises((StorageFullError, StorageError)):
+            await daemon.send(session, "two")
+        assert (await daemon.run(run)).status == "running"
+        daemon.limit_file_size(resource.RLIM_INFINITY)
+        assert (await daemon.wait(run)).status == "completed"
+
+        assert len(await daemon.text(run)) == 3 << 20
+        assert (await daemon.ask(session, "three")).status == "completed"

@@ -1,0 +1,393 @@
+"""Whatever an agent says: kept, in its place, and never fatal."""
+
+import base64
+import json
+
+import pytest
+
+from tests.support.daemon import facts, payload, running_daemon
+
+
+async def test_noise_between_the_lines() -> None:
+    """Banners, blank lines, escapes, one of them on the line of an answer: the text is exact."""
+    script = """
+RAW "Loaded cached credentials.\\n\\n"
+INIT
+NEW S1
+PROMPT as=p
+RAW "[tool] thinking...\\n"
+RAW "\\e]0;title\\x07"
+MSG "ok"
+RAW "\\e[2K\\r\\n"
+END
+"""
+    async with running_daemon(script) as daemon:
+        run = await daemon.ask(await daemon.session(), "hi")
+
+        assert run.status == "completed"
+        assert await daemon.text(run) == "ok"
+        (agent,) = (await daemon.client.stats())["agents"]  # type: ignore[misc]
+        assert agent["anomalies"] == 3
+
+
+async def test_every_request_is_answered() -> None:
+    """What this host does not offer is refused at once; the notification beside it is kept."""
+    script = """
+ON prompt
+    ASK elicitation/create {"sessionId": "${SESSION}", "message": "?"} id="a1" save=${DIR}/one
+    ASK x/unknown {} id=7 save=${DIR}/two
+    ASK fs/read_text_file {"sessionId": "${SESSION}", "path": "/etc/passwd"} save=${DIR}/three
+    NOTIFY x/n {"what": 1}
+    MSG "ok"
+"""
+    async with running_daemon(script) as daemon:
+        run = await daemon.ask(await daemon.session(), "hi")
+
+        assert await daemon.text(run) == "ok"
+        for name in ("one", "two", "three"):
+            assert json.loads(await daemon.marked(name))["error"]["code"] == -32601
+        kept = [payload(event) for event in await daemon.events(run, "evidence")]
+        assert {"method": "x/n", "params": {"what": 1}} in kept
+
+
+async def test_ids_are_compared_by_type_and_value() -> None:
+    """An answer under a text id, an agent's request with our id, a second answer, stray ones."""
+    script = """
+ON prompt
+    ANSWER {"stopReason": "refusal"} id="${ID}"
+    PERM c1 a:allow_once d:reject_once id=${ID}
+    MSG ${OUTCOME}
+    SEND {"jsonrpc": "2.0", "id": 999, "result": {}}
+    SEND {"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "parse"}}
+    END end_turn
+    END max_tokens
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "hi")
+        question = await daemon.question(session)
+        await daemon.client.respond(question.permission_id, "a")
+        ended = await daemon.wait(run)
+
+        assert ended.stop_reason == "end_turn"
+        assert await daemon.text(run) == "a"
+
+
+async def test_updates_before_the_session_is_known() -> None:
+    """Said ahead of the answer to `session/new`: in the journal once the id is known."""
+    script = """
+ON new
+    UPDATE {"sessionUpdate": "available_commands_update", "availableCommands": []} session=S1
+    UPDATE {"sessionUpdate": "available_commands_update", "availableCommands": []} session=NOBODY
+    NEW S1
+    SESSION S1
+    UPDATE {"sessionUpdate": "current_mode_update", "currentModeId": "ask"}
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        await daemon.ask(session, "hi")
+
+        assert len(await daemon.history(session, "session.commands.updated")) == 1
+        assert len(await daemon.history(session, "session.mode.updated")) == 1
+
+
+async def test_updates_after_the_turn() -> None:
+    """Tied to the ended run and marked late; the session does not go back to running."""
+    script = """
+ON prompt "hi"
+    CALL c1 in_progress
+    END
+    MSG "tail"
+    UPD c1 completed
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "hi")
+        await daemon.has_event(session, "tool.completed")
+
+        late = [event for event in await daemon.events(run) if facts(event).get("late")]
+        assert [event.kind for event in late] == ["message.delta", "tool.completed"]
+        abandoned, corrected = await daemon.events(run, "tool.failed", "tool.completed")
+        assert abandoned.synthetic
+        assert facts(abandoned)["outcome"] == "unknown"
+        assert not corrected.synthetic
+        assert (await daemon.get(session)).status == "idle"
+
+
+async def test_each_session_of_a_process_hears_its_own() -> None:
+    """A word for another live session goes there, not to the one whose turn it is."""
+    script = """
+ON prompt "one"
+    MSG "for two" session=${OTHER:-none}
+    MSG "for one"
+ON prompt "who"
+    SET OTHER ${SESSION} scope=process
+    MSG "me"
+"""
+    async with running_daemon(script) as daemon:
+        one, two = await daemon.session(), await daemon.session()
+        await daemon.ask(two, "who")
+        run = await daemon.ask(one, "one")
+
+        assert await daemon.text(run) == "for one"
+        said = [payload(event)["content"]["text"]
+                for event in await daemon.history(two, "message.delta")]  # fmt: skip
+        assert said == ["me", "for two"]
+
+
+ODD = [
+    '{"sessionUpdate": "future_kind", "x": [1]}',
+    '{"sessionUpdate": "agent_message_chunk", "content": null}',
+    '{"sessionUpdate": "agent_message_chunk"}',
+    '{"sessionUpdate": "agent_message_chunk", "content": "text"}',
+    '{"sessionUpdate": "tool_call", "title": "no id"}',
+    '{"no": "tag"}',
+    '{"sessionUpdate": 5}',
+]
+
+
+async def test_what_nobody_knows_is_kept_whole() -> None:
+    """Unknown kinds, missing fields, wrong types: each is evidence, none harms the next."""
+    odd = "\n".join(f"    UPDATE {update}" for update in ODD)
+    script = f"""
+ON prompt
+{odd}
+    UPDATE {{"sessionUpdate": "plan"}}
+    UPDATE {{"sessionUpdate": "agent_message_chunk", "content": {{"type": "hologram", "z": 1}}}}
+    SEND {{"jsonrpc": "2.0", "method": "session/update"}}
+    SEND {{"jsonrpc": "2.0", "method": "session/update", "params": {{"sessionId": 5, "update": {{}}}}}}
+    MSG "ok"
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "hi")
+
+        assert run.status == "completed"
+        kept = [payload(event) for event in await daemon.events(run, "evidence")]
+        for update in ODD:
+            assert json.loads(update) in kept
+        said = [payload(event)["content"] for event in await daemon.events(run, "message.delta")]
+        assert said == [{"type": "hologram", "z": 1}, {"type": "text", "text": "ok"}]
+        assert len(kept) == len(ODD) + 2
+
+
+async def test_calls_left_open_are_closed_as_unknown() -> None:
+    """At the end of the turn, and at the death of the agent: no call spins for ever."""
+    script = """
+ON prompt "one"
+    CALL c1
+    CALL c2 in_progress
+ON prompt "two"
+    CALL c3
+    EXIT 1
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        first = await daemon.ask(session, "one")
+        second = await daemon.ask(session, "two")
+
+        assert (first.status, second.status) == ("completed", "interrupted")
+        closed = await daemon.events(first, "tool.failed")
+        assert [payload(event)["toolCallId"] for event in closed] == ["c1", "c2"]
+        assert all(event.synthetic for event in closed)
+        assert len(await daemon.events(second, "tool.failed")) == 1
+        assert (await daemon.kinds(first))[-1] == "run.completed"
+
+
+async def test_a_finished_call_is_not_opened_again() -> None:
+    """An update that comes after the end of a call leaves it ended; nothing is closed twice."""
+    script = """
+ON prompt
+    UPD c9 completed content="x"
+    CALL c1 pending title="Edit" kind=edit
+    UPD c1 completed
+    UPD c1 in_progress
+"""
+    async with running_daemon(script) as daemon:
+        run = await daemon.ask(await daemon.session(), "hi")
+
+        ends = await daemon.events(run, "tool.completed", "tool.failed")
+        assert [payload(event)["toolCallId"] for event in ends] == ["c9", "c1"]
+        assert not any(event.synthetic for event in ends)
+
+
+async def test_line_separators_are_no_line_ends() -> None:
+    """U+2028 and its kin inside a text, lines that end in CR LF: one message, exactly that text."""
+    text = "a\u2028b\u2029c\u0085d\x1ce"
+    script = 'EOL crlf\nON prompt\n    MSG "a\\u2028b\\u2029c\\u0085d\\x1ce"\n    MSG ${PROMPT}\n'
+    async with running_daemon(script) as daemon, daemon.wire() as wire:
+        session = await daemon.session()
+        run = await daemon.ask(session, text)
+
+        assert await daemon.text(run) == text + text
+        assert daemon.prompts() == [text]
+        result = await wire.result("run/events", {"hostRunId": run.host_run_id})
+        said = [event for event in result["events"] if event["kind"] == "message.delta"]
+        assert said[0]["payload"]["content"]["text"] == text
+
+
+async def test_bytes_that_are_no_text() -> None:
+    """Bad UTF-8, a cut surrogate, a NUL, a character in two writes: stored, shown, read again."""
+    head = '{\\"jsonrpc\\":\\"2.0\\",\\"method\\":\\"session/update\\",\\"params\\":{\\"sessionId\\":\\"'
+    tail = (
+        '\\",\\"update\\":{\\"sessionUpdate\\":\\"agent_message_chunk\\",\\"content\\":'
+        '{\\"type\\":\\"text\\",\\"text\\":\\"%s\\"}}}}\\n'
+    )
+
+    def line(text: str) -> str:
+        return f'    RAW "{head}"\n    RAW "${{SESSION}}"\n    RAW "{tail % text}"\n'
+
+    script = (
+        "ON prompt\n"
+        + line("caf\\xE9")
+        + '    RAW "\\xFF\\xFE\\n"\n'
+        + line("\\\\ud800")
+        + line("nul\\\\u0000end")
+        + '    MSG "ok"\n'
+    )
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "hi")
+        await daemon.restart()
+
+        assert run.status == "completed"
+        async with daemon.wire() as wire:
+            params = {"hostRunId": run.host_run_id, "raw": True}
+            result = await wire.result("run/events", params)
+        said = [event for event in result["events"] if event["kind"] == "message.delta"]
+        texts = [event["payload"]["content"]["text"] for event in said]
+        assert texts == ["caf\ufffd", "\ufffd", "nul\0end", "ok"]
+        assert [event.get("host", {}).get("lossy", False) for event in said] == [
+            True,
+            True,
+            False,
+            False,
+        ]
+        assert b"caf\xe9" in base64.b64decode(said[0]["payloadBase64"])
+
+
+@pytest.mark.parametrize("size", ["65535", "65536", "70000", "1M", "16M"])
+async def test_long_lines_arrive_whole(size: str) -> None:
+    """Far beyond what a pipe or a stream reader holds: every character is in the journal."""
+    script = f"ON prompt\n    BIG {size}\n"
+    async with running_daemon(script) as daemon:
+        run = await daemon.ask(await daemon.session(), "hi")
+        (said,) = [row for row in daemon.journal.rows() if row.kind == "message.delta"]
+
+        length = int(size.removesuffix("M")) * (1 << 20 if size.endswith("M") else 1)
+        assert said.body["content"]["text"] == "x" * length
+        assert run.status == "completed"
+
+
+async def test_a_line_over_the_limit_ends_that_connection_only() -> None:
+    """The turn says why; memory is bounded; another agent's session does not notice."""
+    over = "ON prompt\n    BIG 3M\n    STAY\n"
+    endless = 'ON prompt\n    RAW "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx" times=2000000\n    STAY\n'
+    limits = {"limits": {"max_line_bytes": 2 << 20}}
+    async with running_daemon(over, others={"endless": endless, "good": ""}, host=limits) as daemon:
+        before = daemon.memory()
+        for agent in ("fake", "endless"):
+            run = await daemon.ask(await daemon.session(agent), "hi")
+            assert run.status == "interrupted"
+            assert run.error is not None
+            assert "longer than" in run.error
+
+        assert daemon.memory() - before < 50 << 20
+        assert (await daemon.ask(await daemon.session("good"), "hi")).status == "completed"
+
+
+async def test_a_long_message_of_a_client() -> None:
+    """A megabyte of prompt reaches the agent, character by character."""
+    text = "abcdefgh" * (1 << 17)
+    async with running_daemon("") as daemon:
+        run = await daemon.client.create_run(text, session_id=await daemon.session())
+        await daemon.wait(run)
+
+        assert daemon.prompts() == [text]
+
+
+async def test_silence_only_changes_the_status() -> None:
+    """Past the agent's threshold it is shown as quiet; the turn goes on as long as it likes."""
+    script = """
+ON prompt
+    MSG "a"
+    MARK ${DIR}/begun
+    GATE ${DIR}/go
+    CALL c1 in_progress
+    GATE ${DIR}/on
+    UPD c1 completed
+    PERM c2 a:allow_once
+    MSG "b"
+"""
+    async with running_daemon(script, agent={"quiet_after": 0.2}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "hi")
+        quiet = await daemon.is_status(session, "quiet")
+        assert quiet.active_run_id == run.host_run_id
+        assert (await daemon.status(session)).last_sign_of_life_at is not None
+        daemon.open("go")
+        await daemon.has_event(session, "tool.started")
+        assert (await daemon.get(session)).status == "running"  # a tool may take its time
+        daemon.open("on")
+        question = await daemon.question(session)
+        assert (await daemon.get(session)).status == "waiting"
+        await daemon.client.respond(question.permission_id, "a")
+        assert (await daemon.wait(run)).status == "completed"
+
+
+async def test_one_sessions_life_is_not_anothers() -> None:
+    """Two turns in one process: the silent one is quiet, the one that talks is not."""
+    script = """
+ON prompt "silent"
+    GATE ${DIR}/go
+ON prompt
+    REPEAT 10000
+        MSG "."
+        PAUSE 20
+"""
+    async with running_daemon(script, agent={"quiet_after": 0.5}) as daemon:
+        silent, talking = await daemon.session(), await daemon.session()
+        run = await daemon.send(silent, "silent")
+        other = await daemon.send(talking, "talk")
+        await daemon.is_status(silent, "quiet")
+
+        assert (await daemon.get(talking)).status == "running"
+        daemon.open("go")
+        assert (await daemon.wait(run)).status == "completed"
+        await daemon.cancel(other)
+        await daemon.wait(other)
+
+
+async def test_five_megabytes_of_stderr_in_mid_turn() -> None:
+    """It is always read, and bounded."""
+    script = 'ON prompt\n    ERR "0123456789abcdef0123456789abcde\\n" times=160000\n    MSG "ok"\n'
+    async with running_daemon(script) as daemon:
+        run = await daemon.ask(await daemon.session(), "hi")
+
+        assert run.status == "completed"
+        assert await daemon.text(run) == "ok"
+
+
+async def test_both_pipes_full_at_once() -> None:
+    """The agent writes megabytes before it reads again, while we have megabytes for it."""
+    script = """
+ON prompt "first"
+    STOPREADING
+    MARK ${DIR}/begun
+    GATE ${DIR}/go
+    REPEAT 64
+        BIG 64K
+    READ
+    PERM c1 a:allow_once
+"""
+    async with running_daemon(script) as daemon:
+        session, other = await daemon.session(), await daemon.session()
+        first = await daemon.send(session, "first")
+        await daemon.marked("begun")
+        second = await daemon.client.create_run("x" * (2 << 20), session_id=other)
+        daemon.open("go")
+        question = await daemon.question(session)
+        await daemon.client.respond(question.permission_id, "a")
+
+        assert (await daemon.wait(first)).status == "completed"
+        assert (await daemon.wait(second)).status == "completed"
