@@ -46,7 +46,7 @@ coverage: $(DEV) ## the tests again, with the lines and branches they miss
 
 real: $(DEV) ## install the real agents into .real/, talk to them with a fake model
 	@PYTHON="$(PYTHON)" sh tools/real-agents.sh .real
-	$(BIN)/python -m pytest tests/real $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) tests/real $(ARGS)
 
 crash: $(DEV) ## kill the daemon at N random moments and check what it kept (N=200 SEED=0)
 	ACPHOST_CRASH_KILLS=$(N) ACPHOST_CRASH_SEED=$(SEED) $(BIN)/python -m pytest tests/crash $(ARGS)

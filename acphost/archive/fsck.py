@@ -7,6 +7,7 @@ from typing import Protocol
 
 from acphost.archive.history import SessionHistory, check_content
 from acphost.archive.report import REPORT, RESTORE, Report
+from acphost.archive.sealed import sealed_events
 from acphost.errors import StorageError
 from acphost.journal.audit import Audit, audit
 from acphost.journal.audit_selects import AuditedProcess
@@ -128,11 +129,17 @@ class _Check:
             self._report.find("keys", f"runs {runs}", what)
 
     def _histories(self) -> None:
-        self._total = self._store.count("events")
+        self._total = self._store.count_events()
         self._progress("events", 0, self._total)
         for session in self._store.sessions():
             self._report.count("sessions")
             history = SessionHistory(session, self._report)
+            for sealed in sealed_events(self._store, session, self._report):
+                if isinstance(sealed, int):
+                    history.skip(sealed)
+                else:
+                    history.take(sealed)
+                    self._step()
             for event in self._store.events(session.key):
                 history.take(event)
                 self._step()

@@ -79,6 +79,10 @@ class SessionHistory:
                 kinds = self._decisions.setdefault(found.group(1).decode(), set())
                 kinds.add(event.kind.partition(".")[2])
 
+    def skip(self, seq: int) -> None:
+        """Events up to `seq` cannot be read; that was told."""
+        self._expected = seq + 1
+
     def _follow_run(self, event: AuditedEvent, seq: int) -> None:
         assert event.run_key is not None, "asked for events of runs only"
         fold = self._runs.get(event.run_key)

@@ -23,9 +23,10 @@ def socket_of(options: argparse.Namespace) -> Path:
     """The socket: flag, environment, the user's configuration, the platform's place."""
     named = options.socket or os.environ.get("ACPHOST_SOCKET")
     if not named:
-        from acphost.settings.load import load_settings
+        from acphost.settings.load import load_sound_settings
 
-        named = load_settings(flags=vars(options), environ=os.environ).socket
+        # As the daemon does it: with a mistake in a file it lives on, and should be found.
+        named = load_sound_settings(flags=vars(options), environ=os.environ).settings.socket
     return Path(named).expanduser().absolute() if named else default_socket_path(os.environ)
 
 

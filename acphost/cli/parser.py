@@ -61,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     _daemon_commands(command)
     _conversation_commands(command)
     _reading_commands(command)
+    _store_commands(command)
     return parser
 
 
@@ -153,3 +154,47 @@ def _reading_commands(command: Command) -> None:
         help="default: list",
     )
     queue.add_argument("--json", action="store_true", help="print the items as they are")
+
+    ps = command("ps", "list the agents' processes and what they started, with memory and age")
+    ps.add_argument(
+        "--kill",
+        metavar="RUN|SESSION",
+        help="stop a run, by force where its agent does not obey; or end a session's agent",
+    )
+    ps.add_argument("--json", action="store_true", help="print the records as they are")
+
+
+def _store_commands(command: Command) -> None:
+    fsck = command("fsck", "check the store, or a backup of one, and change nothing")
+    fsck.add_argument(
+        "file", metavar="FILE", nargs="?", help="default: the store of the state folder"
+    )
+    fsck.add_argument("--json", action="store_true", help="print the report as it is")
+    fsck.epilog = (
+        "Works beside a running daemon as well as without. Exit code 0: clean; 1: findings, each "
+        "with what, where and what to do; 78: the file is no store, or one of a newer acphost. "
+        "What a daemon that died left open is told and is no finding: the next start closes it."
+    )
+
+    retention = command("retention", "delete the sessions that the configured rules let go")
+    retention.add_argument("--dry-run", action="store_true", help="only show what would go")
+    retention.add_argument("--json", action="store_true", help="print the result as it is")
+
+    backup = command("backup", "copy the store into one file, also while agents are at work")
+    backup.add_argument("file", metavar="FILE", help="where to; only you will be able to read it")
+    backup.add_argument("--force", action="store_true", help="replace FILE if it exists")
+    backup.add_argument(
+        "--with-secrets",
+        action="store_true",
+        help="take along what clients handed over as secret, in clear; otherwise it is left out",
+    )
+    backup.add_argument("--json", action="store_true", help="print the result as it is")
+
+    restore = command("restore", "put a backup in the place of the store; no daemon may run")
+    restore.add_argument("file", metavar="FILE", help="what `acphost backup` wrote")
+    restore.add_argument("--force", action="store_true", help="even if the check finds something")
+    restore.add_argument("--json", action="store_true", help="print the result as it is")
+    restore.epilog = (
+        "The store that is replaced stays beside it under a dated name, which can be restored in "
+        "turn. Runs that were waiting in the backup wait on, held until they are released."
+    )

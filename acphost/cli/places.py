@@ -21,11 +21,10 @@ def state_dir_of(options: argparse.Namespace) -> Path:
 
 def size(number: int) -> str:
     """Bytes in the unit that a person would choose."""
-    amount = float(number)
-    for unit in ("B", "KB", "MB", "GB"):
-        if amount < 1000:
-            break
+    if number < 1000:
+        return f"{number} B"
+    amount, units = number / 1000, ["KB", "MB", "GB", "TB"]
+    while amount >= 1000 and len(units) > 1:
         amount /= 1000
-    else:
-        unit = "TB"
-    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        del units[0]
+    return f"{amount:.1f} {units[0]}"

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
@@ -55,6 +55,22 @@ class Calls(ABC):
     async def stats(self) -> dict[str, object]:
         """Counters of the daemon."""
         return await self.request("host/stats", None, dict[str, object], repeat=True)
+
+    async def retention(self, *, dry_run: bool = False) -> host.RetentionDone:
+        """Delete what the daemon's rules let go, or only ask what would go."""
+        params = {"dryRun": dry_run}
+        return await self.request("host/retention", params, host.RetentionDone)
+
+    async def reload(self) -> host.Reloaded:
+        """Have the daemon read its configuration again."""
+        return await self.request("host/reload", None, host.Reloaded, repeat=True)
+
+    async def backup(
+        self, path: str, *, force: bool = False, with_secrets: bool = False
+    ) -> host.BackupDone:
+        """Have the daemon copy its store to an absolute path, as it is at one moment."""
+        given = params.BackupParams(path=path, force=force, with_secrets=with_secrets)
+        return await self.request("host/backup", given, host.BackupDone)
 
     async def shutdown(self, *, force: bool = False) -> None:
         """Have the daemon drain and end; with `force` cut running turns short."""
@@ -160,6 +176,20 @@ class Calls(ABC):
         given = params.RunCancelParams(host_run_id=run_id, hold_queue=hold_queue)
         return await self.request("run/cancel", given, host.Run, repeat=True)
 
+    async def resume(
+        self, run_id: str, *, resume_request_id: str | None = None, with_history: bool = False
+    ) -> host.Run:
+        """Try an interrupted run once more; returns the new run.
+
+        `with_history` begins with the host's history instead of what the agent remembers.
+        """
+        given = params.RunResumeParams(
+            host_run_id=run_id,
+            resume_request_id=resume_request_id or mint("client_req"),
+            with_history=with_history,
+        )
+        return await self.request("run/resume", given, host.Run, repeat=True)
+
     async def dismiss(self, run_id: str) -> host.Run:
         """Take note of an interrupted run; it is not offered for recovery any more."""
         given = params.RunParams(host_run_id=run_id)
@@ -199,6 +229,21 @@ class Calls(ABC):
         """Which agent serves a session, does it remember, why is it still busy."""
         given = params.RuntimeStatusParams(session_id=session_id)
         return await self.request("runtime/status", given, host.RuntimeStatus, repeat=True)
+
+    async def reset(
+        self,
+        session_id: str,
+        *,
+        next: Literal["cold", "continue"] = "cold",  # noqa: A002
+    ) -> host.RuntimeReset:
+        """End a session's agent; the next run begins with the history, or with its own memory."""
+        given = params.RuntimeResetParams(session_id=session_id, next=next)
+        return await self.request("runtime/reset", given, host.RuntimeReset)
+
+    async def processes(self, session_id: str | None = None) -> list[host.ProcessRecord]:
+        """The agents' processes and what they started, with memory and age."""
+        given = params.ProcessesParams(session_id=session_id)
+        return (await self._page("runtime/processes", given, host.ProcessRecord)).items
 
     async def statuses(self) -> list[host.RuntimeStatus]:
         """The same of all sessions."""

@@ -1,12 +1,17 @@
 """The daemon as clients see it: identity, limits, figures, and the way to stop it."""
 
 import os
-from collections.abc import Callable, Mapping
+import resource
+from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
 from msgspec import Raw
 
+from acphost.daemon.backups import Backups, secrets_folder
+from acphost.daemon.configuration import Configuration
+from acphost.daemon.reload import Reloader
+from acphost.daemon.upkeep import Upkeep
 from acphost.daemon.version import version
 from acphost.ids import SubscriptionId, epoch_ms
 from acphost.journal.store import Store
@@ -14,11 +19,21 @@ from acphost.provider.pool import AgentPool
 from acphost.server.connection import Attendance, ClientConnection, ConnectionLimits
 from acphost.server.subscription import Subscription, View
 from acphost.session.house import House
+from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries
 from acphost.session.status import StatusBoard
 from acphost.settings.model import Settings
 from acphost.wire.base import optional_timestamp, timestamp
-from acphost.wire.host import AgentList, HostInfo, Limits, Pong
+from acphost.wire.host import (
+    AgentList,
+    BackupDone,
+    HostInfo,
+    Limits,
+    Pong,
+    Reloaded,
+    RetentionDone,
+)
+from acphost.wire.params import BackupParams
 
 
 class Stop(Protocol):
@@ -36,29 +51,39 @@ class DaemonHost:
         store: Store,
         house: House,
         pool: AgentPool,
-        settings: Settings,
+        configuration: Configuration,
         attendance: Attendance,
+        reloader: Reloader,
         *,
-        environ: Mapping[str, str],
         stop: Stop,
     ) -> None:
         self._store = store
         self._pool = pool
-        self._settings = settings
+        self._configuration = configuration
+        self._reloader = reloader
         self._attendance = attendance
-        self._environ = environ
         self._started = epoch_ms()
         self._end = stop
         settings_now: Callable[[], Settings] = lambda: self._settings  # noqa: E731  read late
         self.house = house
         self.queries = Queries(store, house)
+        self.upkeep = Upkeep(store, house, settings_now)
         self.board = StatusBoard(house, self.queries, pool, settings_now, epoch_ms)
+        self.processes = ProcessBoard(store.reader, pool, house, epoch_ms)
         self.info = HostInfo(name="acphost", version=version(), pid=os.getpid())
         self.store_id: str = store.store_id
-        self.limits = Limits(
-            max_line_bytes=settings.limits.client_line_bytes,
-            max_in_flight=settings.limits.max_in_flight,
-        )
+        self._backups = Backups(store.path, secrets_folder(store.path))
+
+    @property
+    def _settings(self) -> Settings:
+        """As they are now."""
+        return self._configuration.settings
+
+    @property
+    def limits(self) -> Limits:
+        """What a client that connects now is told."""
+        limits = self._settings.limits
+        return Limits(max_line_bytes=limits.client_line_bytes, max_in_flight=limits.max_in_flight)
 
     @property
     def connection_limits(self) -> ConnectionLimits:
@@ -72,8 +97,9 @@ class DaemonHost:
 
     @property
     def max_connections(self) -> int:
-        """How many clients may be connected at a time."""
-        return self._settings.limits.max_connections
+        """How many clients may be connected at a time; agents and the store need files too."""
+        files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+        return min(self._settings.limits.max_connections, max(8, files // 2))
 
     @property
     def admins(self) -> list[str]:
@@ -96,7 +122,20 @@ class DaemonHost:
 
     def agents(self, actor_id: str) -> AgentList:
         """What is configured, and whether it can be started."""
-        return AgentList(actor_id=actor_id, agents=self.board.agents(self._environ))
+        agents = self.board.agents(self._configuration.environ)
+        return AgentList(actor_id=actor_id, agents=agents)
+
+    async def retention(self, *, dry_run: bool) -> RetentionDone:
+        """Delete what goes by the configured rules, or only tell."""
+        return await self.upkeep.retention(dry_run=dry_run)
+
+    async def reload(self) -> Reloaded:
+        """Read the configuration again."""
+        return await self._reloader.reload(is_asked=True)
+
+    async def backup(self, params: BackupParams) -> BackupDone:
+        """Copy the store into a file, while the work goes on."""
+        return await self._backups.make(params)
 
     async def stats(self) -> Raw:
         """Figures for people and monitors; no promise about members but those of `storage`."""
@@ -107,6 +146,10 @@ class DaemonHost:
             "version": version(),
             "startedAt": timestamp(self._started),
             "connections": len(self._attendance.connections),
+            "descriptors": {
+                "open": len(os.listdir("/dev/fd")),  # noqa: PTH208  names are enough
+                "limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
+            },
             "agents": [
                 {
                     "agentId": process.plan.agent_id,
@@ -123,7 +166,9 @@ class DaemonHost:
                 "headOffset": writer.head,
                 "uncommittedBytes": writer.uncommitted_bytes,
                 "walBytes": wal.bytes,
+                **await self.upkeep.figures(),
             },
+            "config": self._reloader.view,
             "storage": {
                 "state": health.state,
                 "reason": health.reason,

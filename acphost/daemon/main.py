@@ -11,7 +11,9 @@ from pathlib import Path
 import anyio
 from anyio.abc import TaskGroup
 
+from acphost.daemon.configuration import Change, Configuration
 from acphost.daemon.host import DaemonHost
+from acphost.daemon.reload import Reloader
 from acphost.daemon.version import version
 from acphost.ids import epoch_ms
 from acphost.journal.health import StorageHealth, StorageState
@@ -40,21 +42,25 @@ SWITCH_INTERVAL = 0.0005
 FAREWELL = 1.0
 
 
-async def serve(settings: Settings, *, environ: Mapping[str, str]) -> None:
-    """Run the daemon until it is told to stop. Raises StartError."""
+async def serve(configuration: Configuration) -> None:
+    """Run the daemon until it is told to stop. Raises StartError.
+
+    A mistake in a file of the configuration does not keep it from starting: what the file says is
+    left out, and the mistake is shown in status, journal and log until it is mended.
+    """
     _prepare_process()
+    settings, environ = configuration.settings, configuration.environ
     state_dir = Path(settings.state_dir or default_state_dir(environ))
     socket_path = Path(settings.socket or default_socket_path(environ))
     lock = StateLock.acquire(state_dir)
     try:
         async with AsyncExitStack() as stack:
-            await Daemon(settings, environ, state_dir, socket_path).run(stack)
+            await Daemon(configuration, state_dir, socket_path).run(stack)
     finally:
         lock.release()
 
 
 def _prepare_process() -> None:
-    os.umask(0o077)
     sys.setswitchinterval(SWITCH_INTERVAL)
     processes.set_subreaper()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -67,16 +73,21 @@ def _prepare_process() -> None:
 class Daemon:
     """Everything that lives as long as the process."""
 
-    def __init__(
-        self, settings: Settings, environ: Mapping[str, str], state_dir: Path, socket_path: Path
-    ) -> None:
-        self._settings = settings
-        self._environ = environ
+    def __init__(self, configuration: Configuration, state_dir: Path, socket_path: Path) -> None:
+        self._configuration = configuration
+        self._environ = configuration.environ
         self._state_dir = state_dir
         self._socket_path = socket_path
         self._store: Store | None = None
+        self._pool: AgentPool | None = None
         self._stop = anyio.Event()
         self._hurry = anyio.Event()
+        self._had_terminal = sys.stderr.isatty()
+
+    @property
+    def _settings(self) -> Settings:
+        """As they are now."""
+        return self._configuration.settings
 
     def stop(self, *, force: bool) -> None:
         """Drain and end; asked twice, or with force, end at once."""
@@ -93,17 +104,21 @@ class Daemon:
         self._store = store
         async with anyio.create_task_group() as tasks:
             await tasks.start(store.writer.run)
-            tasks.start_soon(self._heed_signals)
+            reloader = Reloader(
+                self._configuration, tell=self._tell, on_change=self._on_configuration
+            )
+            tasks.start_soon(self._heed_signals, reloader)
             swept = await sweep_processes(store, epoch_ms)
             reconciled = await reconcile(store, epoch_ms)
             pool, house, attendance = await self._open_house(tasks, store)
             host = DaemonHost(
-                store, house, pool, self._settings, attendance,
-                environ=self._environ, stop=self.stop,
-            )  # fmt: skip
+                store, house, pool, self._configuration, attendance, reloader, stop=self.stop
+            )
             listener = unix.bind(self._socket_path)
             try:
                 tasks.start_soon(serve_clients, listener, host, attendance)
+                tasks.start_soon(host.upkeep.run)
+                tasks.start_soon(reloader.run)
                 store.writer.append(None, [note(Kind.HOST_STARTED, {
                     "version": version(), "pid": os.getpid(),
                     "processesEnded": swept, "sessionsReconciled": reconciled,
@@ -138,6 +153,7 @@ class Daemon:
                 vault=Vault(self._state_dir / "secrets"),
             ),
         )
+        self._pool = pool
         await tasks.start(pool.run)
         await tasks.start(house.run)
         return pool, house, attendance
@@ -165,20 +181,35 @@ class Daemon:
         await self._hurry.wait()
         pool.kill()
 
-    async def _heed_signals(self) -> None:
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+    async def _heed_signals(self, reloader: Reloader) -> None:
+        heeded = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+        with anyio.open_signal_receiver(*heeded) as signals:
             async for number in signals:
-                log.info("signal", name=signal.Signals(number).name)
-                self.stop(force=False)
+                # A terminal that was closed means its foreground programs to end.
+                has_lost_terminal = self._had_terminal and not sys.stderr.isatty()
+                if number == signal.SIGHUP and not has_lost_terminal:
+                    reloader.ask()
+                else:
+                    self.stop(force=False)
+                if not has_lost_terminal:
+                    log.info("signal", name=signal.Signals(number).name)
+
+    def _on_configuration(self, change: Change) -> None:
+        """What runs goes on with what it was started with; the next start uses what is new."""
+        if self._pool is not None:
+            for agent_id in change.agents:
+                self._pool.reset(agent_id)
+
+    def _tell(self, kind: Kind, told: Mapping[str, object]) -> None:
+        if self._store is not None:
+            self._store.writer.append(None, [note(kind, told)], at=epoch_ms())
 
     def _on_health(self, health: StorageHealth) -> None:
         """Tell the log and, as soon as it can be kept, the journal."""
         is_well = health.state is StorageState.OK
         (log.info if is_well else log.error)("storage", state=health.state, reason=health.reason)
         kind = Kind.STORAGE_RECOVERED if is_well else Kind.STORAGE_DEGRADED
-        if self._store is not None:
-            told = {"state": health.state, "reason": health.reason}
-            self._store.writer.append(None, [note(kind, told)], at=epoch_ms())
+        self._tell(kind, {"state": health.state, "reason": health.reason})
 
 
 async def _say_farewell(attendance: Attendance) -> None:

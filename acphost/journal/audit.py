@@ -12,6 +12,10 @@ from acphost.journal.audit_selects import (
     LIVE_BINDINGS,
     REPEATED_KEYS,
     RUNS,
+    SEALED_EVENTS,
+    SEALED_RUNS,
+    SEALED_STRAYS,
+    SEGMENTS,
     SESSIONS,
     SHAPES,
     STRAYS,
@@ -21,15 +25,20 @@ from acphost.journal.audit_selects import (
     AuditedEvent,
     AuditedProcess,
     AuditedRun,
+    AuditedSegment,
     AuditedSession,
 )
 from acphost.journal.file import SCHEMA_VERSION, check_header, check_identity
+from acphost.journal.history import Bounds, History, SegmentCache
 from acphost.journal.migrations import MIGRATIONS, migrate, schema_version
+from acphost.journal.segments import SealedRun, SegmentHead
 
 #: Steps of SQLite's machine between two calls that tell a person it is still at work.
 _STEPS = 2_000_000
 _LOCK_SECONDS = 5.0
 
+#: The schema that brought segments.
+_SEALING = 2
 #: Stray rows of one sort that are named.
 _NAMED = 20
 
@@ -91,8 +100,47 @@ class Audit:
         return [AuditedSession._make(row) for row in self.rows(SESSIONS)]
 
     def events(self, session_key: int | None) -> Iterator[AuditedEvent]:
-        """The events of a session, or (None) those of the host, by seq."""
-        return map(AuditedEvent._make, self.rows(EVENTS, session_key))
+        """The plain events of a session, or (None) those of the host, by seq."""
+        history = History(self._connection, SegmentCache())
+        for row in self.rows(EVENTS, session_key):
+            event = AuditedEvent._make(row)
+            if event.codec and session_key is not None and event.seq is not None:
+                event = event._replace(payload=self._exact(history, session_key, event.seq))
+            yield event
+
+    def _exact(self, history: History, session_key: int, seq: int) -> bytes:
+        """The payload of a packed event as it was appended."""
+        try:
+            (row,) = history.after_seq(session_key, seq - 1, Bounds(1, 1, seq))
+        except (StorageError, sqlite3.Error, ValueError) as exc:
+            raise StorageError(f"cannot unpack seq {seq}: {exc}") from exc
+        return row.payload
+
+    def segments(self, session_key: int) -> Iterator[AuditedSegment]:
+        """The segments of a session; its plain events come after them."""
+        if not self.has_segments:
+            return
+        for *head, events, raw_bytes, facts, payloads in self.rows(SEGMENTS, session_key):
+            yield AuditedSegment._make(
+                (SegmentHead._make(head), events, raw_bytes, facts, payloads)
+            )
+
+    def sealed_runs(self, first_offset: int) -> list[SealedRun]:
+        """What a segment is said to have of which runs."""
+        return [SealedRun._make(row) for row in self.rows(SEALED_RUNS, first_offset)]
+
+    def count_events(self) -> int:
+        """How many events it should have, sealed ones too."""
+        plain = self.count("events")
+        if not self.has_segments:
+            return plain
+        ((sealed,),) = self.rows(SEALED_EVENTS)
+        return plain + int(str(sealed))
+
+    @property
+    def has_segments(self) -> bool:
+        """Whether its schema knows sealed events."""
+        return self.schema_version() >= _SEALING
 
     def runs(self, session_key: int) -> list[AuditedRun]:
         """The runs of a session."""
@@ -112,9 +160,10 @@ class Audit:
 
     def strays(self) -> list[tuple[str, str]]:
         """Rows whose owner is missing: what they are, and which."""
+        known = STRAYS | SEALED_STRAYS if self.has_segments else STRAYS
         return [
             (what, str(name))
-            for what, sql in STRAYS.items()
+            for what, sql in known.items()
             for (name,) in self.rows(f"{sql} LIMIT {_NAMED}")
         ]
 

@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+from acphost.journal.segments import SegmentHead
+
 
 class AuditedEvent(NamedTuple):
     """What an event must be checked for; the session is the one that was asked for."""
@@ -72,6 +74,16 @@ class AuditedProcess(NamedTuple):
     host_pid: int | None
 
 
+class AuditedSegment(NamedTuple):
+    """What a segment must be checked for: what is known of it, and what is in it."""
+
+    head: SegmentHead
+    events: int
+    raw_bytes: int
+    facts: bytes | None
+    payloads: bytes | None
+
+
 EVENTS = (
     "SELECT offset, seq, run_key, kind, codec, flags, payload, host, origin FROM events"
     " WHERE session_key IS ? ORDER BY seq, offset"
@@ -132,6 +144,36 @@ STRAYS = {
         (SELECT 1 FROM sessions s WHERE s.key = b.session_key)
     """,
 }
+#: The same, in a store that knows segments.
+SEALED_STRAYS = {
+    "segment of no session": """
+        SELECT 'at offset ' || g.first_offset FROM segments g WHERE NOT EXISTS
+        (SELECT 1 FROM sessions s WHERE s.key = g.session_key)
+    """,
+    "content of no segment": """
+        SELECT 'at offset ' || c.first_offset FROM segment_contents c WHERE NOT EXISTS
+        (SELECT 1 FROM segments g WHERE g.first_offset = c.first_offset)
+    """,
+    "sealed run of no segment": """
+        SELECT 'key ' || u.run_key || ' at offset ' || u.first_offset FROM sealed_runs u
+        WHERE NOT EXISTS (SELECT 1 FROM segments g WHERE g.first_offset = u.first_offset)
+    """,
+    "sealed run of no run": """
+        SELECT 'key ' || u.run_key || ' at offset ' || u.first_offset FROM sealed_runs u
+        WHERE NOT EXISTS (SELECT 1 FROM runs r WHERE r.key = u.run_key)
+    """,
+}
+SEGMENTS = (
+    "SELECT g.first_offset, g.last_offset, g.session_key, g.first_seq, g.last_seq, g.codec,"
+    " g.events, g.raw_bytes, c.facts, c.payloads FROM segments g"
+    " LEFT JOIN segment_contents c ON c.first_offset = g.first_offset"
+    " WHERE g.session_key = ? ORDER BY g.first_seq, g.first_offset"
+)
+SEALED_RUNS = (
+    "SELECT run_key, last_seq, terminal_seq FROM sealed_runs WHERE first_offset = ?"
+    " ORDER BY run_key"
+)
+SEALED_EVENTS = "SELECT coalesce(sum(events), 0) FROM segments"
 #: Tables and indexes, and how they were made.
 SHAPES = (
     "SELECT type || ' ' || name, sql FROM sqlite_schema"

@@ -9,6 +9,7 @@ from typing import TypeVar
 import aiosqlite
 import anyio
 
+from acphost.journal.delta import Repeats
 from acphost.journal.event import Stretch
 from acphost.journal.insert import insert_stretches
 from acphost.journal.statements import Statement
@@ -40,6 +41,7 @@ class WritingConnection(JournalConnection):
     def __init__(self, connector: Callable[[], sqlite3.Connection], path: Path) -> None:
         super().__init__(connector, _UNUSED_CHUNK)
         self._wal = path.with_name(path.name + "-wal")
+        self._repeats = Repeats()
 
     async def transact(
         self,
@@ -50,7 +52,12 @@ class WritingConnection(JournalConnection):
         """Write events and rows in one transaction, all or none; returns the size of the WAL."""
 
         def work(connection: sqlite3.Connection) -> int:
-            _transact(connection, alike, statements, before_commit)
+            try:
+                _transact(connection, alike, self._repeats, statements, before_commit)
+            except BaseException:
+                # It has taken note of events that are not in the store.
+                self._repeats.clear()
+                raise
             return self._wal_bytes()
 
         return await self.call(work)
@@ -75,6 +82,19 @@ class WritingConnection(JournalConnection):
 
         return await self.call(work)
 
+    async def shorten(self, pages: int) -> tuple[int, bool]:
+        """Take free pages from the end of the file; returns the size of the WAL, and if it did."""
+
+        def work(connection: sqlite3.Connection) -> tuple[int, bool]:
+            try:
+                # As a script, because a plain call stops after the first page.
+                connection.executescript(f"PRAGMA incremental_vacuum({pages:d})").close()
+            except sqlite3.OperationalError:
+                return self._wal_bytes(), False
+            return self._wal_bytes(), True
+
+        return await self.call(work)
+
     def _wal_bytes(self) -> int:
         try:
             return self._wal.stat().st_size
@@ -85,13 +105,14 @@ class WritingConnection(JournalConnection):
 def _transact(
     connection: sqlite3.Connection,
     alike: Sequence[Stretch],
+    repeats: Repeats,
     statements: Sequence[Statement],
     before_commit: Callable[[], None] | None,
 ) -> None:
     # IMMEDIATE: a deferred one that turns from reading to writing fails at once, without waiting.
     connection.execute("BEGIN IMMEDIATE")
     try:
-        insert_stretches(connection, alike)
+        insert_stretches(connection, alike, repeats)
         for sql, parameters in statements:
             connection.execute(sql, parameters)
         if before_commit is not None:

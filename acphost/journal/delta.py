@@ -54,9 +54,10 @@ def pack(difference: Difference) -> bytes:
 def unpack(packed: bytes) -> Difference:
     """The difference that was packed. Raises ValueError."""
     try:
-        return Difference(*_HEAD.unpack_from(packed), packed[_HEAD.size :])
+        base, begin, end = _HEAD.unpack_from(packed)
     except struct.error as exc:
         raise ValueError(str(exc)) from exc
+    return Difference(base, begin, end, packed[_HEAD.size :])
 
 
 class _Told(NamedTuple):
@@ -83,7 +84,7 @@ class Repeats:
     @staticmethod
     def may_be_in(kind: str, payloads: list[bytes]) -> bool:
         """Whether events of that kind and those payloads are worth a look."""
-        return kind in _DIFFERING and len(max(payloads, key=len)) >= SHORTEST
+        return kind in _DIFFERING and max(map(len, payloads)) >= SHORTEST
 
     def packed(self, row: EventRow) -> EventRow:
         """The row as it is stored; for every row of a session that may be such, in their order."""
@@ -143,9 +144,7 @@ def difference_from(number: int, base: bytes, payload: bytes) -> Difference | No
     size, base_size = len(payload), len(base)
     end = _alike(
         shorter - begin,
-        lambda at, to: (
-            base[base_size - to : base_size - at] == payload[size - to : size - at]
-        ),
+        lambda at, to: base[base_size - to : base_size - at] == payload[size - to : size - at],
     )
     middle = payload[begin : size - end]
     if _HEAD.size + len(middle) > size // 2:

@@ -13,6 +13,7 @@ from acphost.wire.base import timestamp
 from acphost.wire.event import EVENT_SCHEMA
 
 __all__ = [
+    "EVENT_BYTES",
     "LOSSY",
     "STORED_FIELDS",
     "SYNTHETIC",
@@ -71,6 +72,9 @@ class EventRow(NamedTuple):
 
 STORED_FIELDS = 12
 
+#: What an event or a row costs beside its content, in the byte budgets.
+EVENT_BYTES = 100
+
 # -- runs of alike events --------------------------------------------------------------------------
 
 
@@ -102,6 +106,11 @@ class Stretch:
         self.host = host
         self.origin = origin
         self.flags = flags
+
+    @property
+    def size(self) -> int:
+        """Bytes of payload, with something for what an event costs beside it."""
+        return sum(map(len, self.payloads)) + len(self.payloads) * EVENT_BYTES
 
     @property
     def last_offset(self) -> int:

@@ -34,6 +34,21 @@ class Batch:
         """The last event as a row; unlike `rows[-1]` it costs no other row."""
         return self.stretches[-1].row(-1)
 
+    @cached_property
+    def size(self) -> int:
+        """Bytes of payload, with something for each event."""
+        return sum(stretch.size for stretch in self.stretches)
+
+    @property
+    def first_position(self) -> int:
+        """Seq of the first event in a batch of one session, else its offset."""
+        return self.first_offset if self.first_seq is None else self.first_seq
+
+    @property
+    def last_position(self) -> int:
+        """Likewise of the last event."""
+        return self.last_offset if self.last_seq is None else self.last_seq
+
     @property
     def first_offset(self) -> int:
         """Offset of the first event."""

@@ -6,6 +6,7 @@ from itertools import accumulate, chain
 
 import msgspec
 
+from acphost.journal.delta import Repeats
 from acphost.journal.event import STORED_FIELDS, EventRow, Stretch
 
 _COLUMNS = (
@@ -28,7 +29,9 @@ _INSERT_STRETCH = (
 _LONG = 8
 
 
-def insert_stretches(connection: sqlite3.Connection, alike: Sequence[Stretch]) -> None:
+def insert_stretches(
+    connection: sqlite3.Connection, alike: Sequence[Stretch], repeats: Repeats
+) -> None:
     """Insert events with as few statements and as few bound values as may be.
 
     Each statement gives up the interpreter's lock and must win it back from the busy loop, and each
@@ -41,7 +44,9 @@ def insert_stretches(connection: sqlite3.Connection, alike: Sequence[Stretch]) -
     # which 2.2 are the decoding. One thread that did nothing else (executemany) made 60 000.
     rows: list[EventRow] = []
     for stretch in alike:
-        if len(stretch.payloads) < _LONG:
+        if stretch.session_key is not None and repeats.may_be_in(stretch.kind, stretch.payloads):
+            rows.extend(map(repeats.packed, stretch.rows()))
+        elif len(stretch.payloads) < _LONG:
             rows.extend(stretch.rows())
         else:
             _insert_stretch(connection, stretch)

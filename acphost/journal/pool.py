@@ -41,27 +41,6 @@ class ReadPool:
         """Every row of one statement."""
         return await self.call(lambda connection: connection.execute(sql, parameters).fetchall())
 
-    async def up_to(self, sql: str, parameters: Sequence[object], size: int) -> list[Values]:
-        """Rows until their blobs exceed `size` bytes, but at least one."""
-        return await self.call(lambda connection: _fetch(connection, sql, parameters, size))
-
-
-def _fetch(
-    connection: sqlite3.Connection, sql: str, parameters: Sequence[object], size: int
-) -> list[Values]:
-    cursor = connection.execute(sql, parameters)
-    try:
-        rows: list[Values] = []
-        for row in cursor:
-            size -= sum(len(value) for value in row if type(value) is bytes)
-            if rows and size < 0:
-                break
-            rows.append(row)
-        return rows
-    finally:
-        # A statement left half read would hold its snapshot, and the WAL could not shrink.
-        cursor.close()
-
 
 @asynccontextmanager
 async def read_pool(path: Path, *, busy_timeout: float, size: int = 2) -> AsyncGenerator[ReadPool]:

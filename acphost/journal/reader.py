@@ -1,37 +1,33 @@
 """Reading the store: each call one short transaction, so only what is committed is ever seen."""
 
-from collections.abc import Collection
+import sqlite3
+from collections.abc import Callable, Collection
 from typing import TypeVar
 
 import msgspec
 
 from acphost.journal.event import EventRow
+from acphost.journal.history import NO_END, Bounds, History, SegmentCache, snapshot
 from acphost.journal.pool import ReadPool
 from acphost.journal.recovery import Heads, Unfinished, read_heads, read_unfinished
 from acphost.journal.rows import BindingRow, DecisionRow, ProcessRow, RunRow, SessionRow
 from acphost.journal.selects import (
     BINDINGS,
     DECISIONS,
-    EVENTS_BY_OFFSET,
-    EVENTS_BY_RUN,
-    EVENTS_BY_SEQ,
-    EVENTS_OF_SESSIONS,
-    EVENTS_OF_WORKSPACE,
     PROCESSES,
     RUNS,
     SESSIONS,
     SessionFilter,
     Table,
-    event_row,
+    last_seq_of,
     list_runs,
     list_sessions,
     session_cursor,
 )
+from acphost.journal.space import Holding, Space, read_holdings, read_space
 
 T = TypeVar("T")
 
-#: Past every number the store can hold.
-_NO_END = 2**63 - 1
 _ANY_SESSION = SessionFilter()
 
 
@@ -40,6 +36,7 @@ class Reader:
 
     def __init__(self, pool: ReadPool) -> None:
         self._pool = pool
+        self._segments = SegmentCache()
 
     # -- events -----------------------------------------------------------------------------------
 
@@ -57,13 +54,8 @@ class Reader:
 
         At least one if there is any; then as many as `limit` and `max_bytes` of payload allow.
         """
-        upto = _NO_END if upto_seq is None else upto_seq
-        if run_key is None:
-            asked = self._pool.up_to(EVENTS_BY_SEQ, (session_key, seq, upto, limit), max_bytes)
-        else:
-            parameters = (session_key, seq, upto, run_key, limit)
-            asked = self._pool.up_to(EVENTS_BY_RUN, parameters, max_bytes)
-        return [event_row(row) for row in await asked]
+        bounds = Bounds(limit, max_bytes, NO_END if upto_seq is None else upto_seq)
+        return await self._read(lambda past: past.after_seq(session_key, seq, bounds, run_key))
 
     async def events_after_offset(
         self,
@@ -79,14 +71,19 @@ class Reader:
 
         A filter that matches little reads much: bound it by `upto_offset` and go on from there.
         """
-        sql, wanted = EVENTS_BY_OFFSET, list[object]()
-        if session_keys is not None:
-            sql, wanted = EVENTS_OF_SESSIONS, [_as_json(session_keys)]
-        elif workspace_id is not None:
-            sql, wanted = EVENTS_OF_WORKSPACE, [workspace_id]
-        upto = _NO_END if upto_offset is None else upto_offset
-        rows = await self._pool.up_to(sql, (offset, upto, *wanted, limit), max_bytes)
-        return [event_row(row) for row in rows]
+        bounds = Bounds(limit, max_bytes, NO_END if upto_offset is None else upto_offset)
+        return await self._read(
+            lambda past: past.after_offset(
+                offset, bounds, session_keys=session_keys, workspace_id=workspace_id
+            )
+        )
+
+    async def _read(self, ask: Callable[[History], list[EventRow]]) -> list[EventRow]:
+        def work(connection: sqlite3.Connection) -> list[EventRow]:
+            with snapshot(connection):
+                return ask(History(connection, self._segments))
+
+        return await self._pool.call(work)
 
     async def head_seq(self, session_key: int) -> int:
         """The last committed seq of a session; 0 if it has none."""
@@ -225,6 +222,19 @@ class Reader:
         """What recovery has to look at."""
         return await self._pool.call(read_unfinished)
 
+    # -- room -------------------------------------------------------------------------------------
+
+    async def space(self) -> Space:
+        """How much room the store takes."""
+        return await self._pool.call(read_space)
+
+    async def holdings(self) -> list[Holding]:
+        """Sessions that could be deleted: neither pinned, nor active, nor with a queue.
+
+        The longest unused first.
+        """
+        return await self._pool.call(read_holdings)
+
     # -- how --------------------------------------------------------------------------------------
 
     async def _one(self, table: Table[T], where: str, *parameters: object) -> T | None:
@@ -236,11 +246,8 @@ class Reader:
         return [table.make(row) for row in rows]
 
 
-_SESSION_HEADS = (
-    "SELECT key, coalesce((SELECT max(e.seq) FROM events e WHERE e.session_key = key), 0)"
-    " FROM sessions"
-)
-_SOME_SESSION_HEADS = f"{_SESSION_HEADS} WHERE key IN (SELECT value FROM json_each(?))"  # noqa: S608
+_SESSION_HEADS = f"SELECT t.key, {last_seq_of('t.key')} FROM sessions t"  # noqa: S608
+_SOME_SESSION_HEADS = f"{_SESSION_HEADS} WHERE t.key IN (SELECT value FROM json_each(?))"  # noqa: S608
 
 
 def _as_json(keys: Collection[int]) -> str:

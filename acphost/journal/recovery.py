@@ -31,6 +31,7 @@ class Unfinished(NamedTuple):
 
 _HEADS = (
     "SELECT max(coalesce((SELECT max(offset) FROM events), 0),"
+    " coalesce((SELECT max(last_offset) FROM segments), 0),"
     " coalesce((SELECT value FROM meta WHERE name = 'lastOffset'), 0)),"
     " coalesce((SELECT max(key) FROM sessions), 0), coalesce((SELECT max(key) FROM runs), 0)"
 )
@@ -40,6 +41,8 @@ _ENDLESS = (
     " (SELECT 1 FROM events e WHERE e.session_key = t.session_key AND e.seq = t.terminal_seq"
     " AND e.run_key = t.key"
     " AND e.kind IN ('run.completed', 'run.failed', 'run.cancelled', 'run.interrupted'))"
+    " AND NOT EXISTS (SELECT 1 FROM sealed_runs u WHERE u.run_key = t.key"
+    " AND u.terminal_seq = t.terminal_seq)"
     " ORDER BY t.key"
 )
 _PENDING = "WHERE t.status = 'pending' ORDER BY t.created_at, t.permission_id"

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, get_type_hints
 
-from acphost.errors import CursorMalformedError, StorageError
-from acphost.journal.event import EventRow
+from acphost.errors import CursorMalformedError
 from acphost.journal.rows import BindingRow, DecisionRow, ProcessRow, RunRow, SessionRow
 from acphost.journal.statements import stored_columns
 
@@ -43,18 +42,38 @@ EVENTS_OF_WORKSPACE = f"""{_COLUMNS}
 """
 
 
-def event_row(values: Sequence[object]) -> EventRow:
-    """An event as it was appended, whatever its payload is packed in."""
-    row = EventRow._make(values)
-    return row if row.codec == 0 else row._replace(codec=0, payload=unpacked(row))
+_HEADS = (
+    "SELECT g.first_offset, g.last_offset, g.session_key, g.first_seq, g.last_seq, g.codec"
+    " FROM segments g WHERE "
+)
+SEGMENTS_BY_SEQ = f"""{_HEADS}
+    g.session_key = ? AND g.last_seq > ? AND g.first_seq <= ? ORDER BY g.last_seq
+"""
+SEGMENTS_BY_RUN = f"""{_HEADS}
+    g.session_key = ? AND g.last_seq > ? AND g.first_seq <= ? AND EXISTS (
+        SELECT 1 FROM sealed_runs u WHERE u.run_key = ? AND u.first_offset = g.first_offset
+    )
+    ORDER BY g.last_seq
+"""  # noqa: S608 (as above)
+SEGMENTS_AROUND = f"{_HEADS} g.last_offset > ?1 AND g.first_offset <= ?1"
+SEGMENTS_BEHIND = f"{_HEADS} g.first_offset > ?1 AND g.first_offset <= ?2"
+#: To be added to one of the last two.
+SEGMENTS_OF_SESSIONS = " AND g.session_key IN (SELECT value FROM json_each(?))"
+SEGMENTS_OF_WORKSPACE = (
+    " AND g.session_key IN (SELECT s.key FROM sessions s WHERE s.workspace_id = ?)"
+)
+SEGMENT_AT = f"""{_HEADS}
+    g.session_key = ?1 AND g.first_offset <= ?2 AND g.last_offset >= ?2
+"""
+LAST_SEGMENT = f"{_HEADS} g.session_key = ? ORDER BY g.last_seq DESC LIMIT 1"
+SEGMENT_CONTENT = "SELECT facts, payloads FROM segment_contents WHERE first_offset = ?"
 
 
-def unpacked(row: EventRow) -> bytes:
-    """The payload of an event, by its codec."""
-    if row.codec == 0:
-        return row.payload
-    raise StorageError(
-        f"event {row.offset} is packed with codec {row.codec}, which this version cannot read"
+def last_seq_of(session_key: str) -> str:
+    """SQL for the last seq of a session; its plain events come after its sealed ones."""
+    return (
+        f"coalesce((SELECT max(e.seq) FROM events e WHERE e.session_key = {session_key}),"  # noqa: S608
+        f" (SELECT max(g.last_seq) FROM segments g WHERE g.session_key = {session_key}), 0)"
     )
 
 
@@ -83,7 +102,7 @@ class Table(Generic[T]):
 SESSIONS = Table(
     SessionRow,
     "sessions",
-    last_seq="coalesce((SELECT max(e.seq) FROM events e WHERE e.session_key = t.key), 0)",
+    last_seq=last_seq_of("t.key"),
     queued_count=(
         "(SELECT count(*) FROM runs q WHERE q.session_key = t.key AND q.status = 'pending'"
         " AND q.status IN ('pending', 'running'))"
@@ -94,7 +113,8 @@ RUNS = Table(
     "runs",
     last_seq=(
         "nullif(max(coalesce(t.last_seq, 0), coalesce((SELECT e.seq FROM events e"
-        " WHERE e.run_key = t.key ORDER BY e.offset DESC LIMIT 1), 0)), 0)"
+        " WHERE e.run_key = t.key ORDER BY e.offset DESC LIMIT 1), (SELECT max(u.last_seq)"
+        " FROM sealed_runs u WHERE u.run_key = t.key), 0)), 0)"
     ),
     queue_position=(
         "CASE WHEN t.status = 'pending' THEN (SELECT count(*) FROM runs q"

@@ -50,15 +50,23 @@ def save_prompt(run_key: int, content: bytes) -> Statement:
 
 # Offsets are never given twice: remember how far they went before the rows that prove it go.
 _MARK_OFFSET = (
-    "INSERT INTO meta (name, value) SELECT 'lastOffset', coalesce(max(offset), 0) FROM events "
+    "INSERT INTO meta (name, value) SELECT 'lastOffset', max("
+    "coalesce((SELECT max(offset) FROM events), 0), "
+    "coalesce((SELECT max(last_offset) FROM segments), 0)) "
     "WHERE true ON CONFLICT (name) DO UPDATE SET value = max(value, excluded.value)"
 )
+_ITS_SEGMENTS = "(SELECT first_offset FROM segments WHERE session_key = ?1)"
+_ITS_ID = "(SELECT session_id FROM sessions WHERE key = ?1)"
 _FORGET_SESSION = (
     "DELETE FROM prompts WHERE run_key IN (SELECT key FROM runs WHERE session_key = ?1)",
     "DELETE FROM decisions WHERE session_key = ?1",
     "DELETE FROM bindings WHERE session_key = ?1",
     "DELETE FROM runs WHERE session_key = ?1",
     "DELETE FROM events WHERE session_key = ?1",
+    f"DELETE FROM sealed_runs WHERE first_offset IN {_ITS_SEGMENTS}",  # noqa: S608 (our words)
+    f"DELETE FROM segment_contents WHERE first_offset IN {_ITS_SEGMENTS}",  # noqa: S608
+    "DELETE FROM segments WHERE session_key = ?1",
+    f"DELETE FROM processes WHERE ended_at IS NOT NULL AND session_id = {_ITS_ID}",  # noqa: S608
     "DELETE FROM sessions WHERE key = ?1",
 )
 

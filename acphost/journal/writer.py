@@ -12,7 +12,7 @@ from anyio.abc import TaskStatus
 from acphost.errors import StorageError, StorageFullError
 from acphost.ids import Clock
 from acphost.journal.connection import WritingConnection
-from acphost.journal.event import Draft, RunRef, Stretch
+from acphost.journal.event import EVENT_BYTES, Draft, RunRef, Stretch
 from acphost.journal.feed import Feed
 from acphost.journal.health import StorageHealth, Trouble, WalState, Watch, trouble
 from acphost.journal.options import WriterOptions
@@ -23,10 +23,6 @@ __all__ = ["SessionLog", "Ticket", "Writer", "WriterOptions"]
 
 #: Names the transaction a unit is part of; a later unit never has a smaller one.
 Ticket = NewType("Ticket", int)
-
-#: What an event or a row costs beside its content, in the byte budgets.
-_EVENT_BYTES = 100
-
 
 #: In place of the numbering of a session, for what the host itself says.
 _HOST = (None, None, None)
@@ -193,7 +189,7 @@ class Writer:
                 host, origin, flags,
             )  # fmt: skip
             group.stretches.append(self._last)
-        group.size += sum(map(len, payloads)) + len(payloads) * _EVENT_BYTES
+        group.size += sum(map(len, payloads)) + len(payloads) * EVENT_BYTES
         if group.size >= self._batch_bytes:
             self._close_group()
         if self._is_resting:
@@ -222,7 +218,7 @@ class Writer:
             )  # fmt: skip
             self._last = stretch
             group.stretches.append(stretch)
-            group.size += len(payload) + _EVENT_BYTES
+            group.size += len(payload) + EVENT_BYTES
         return self.record(statements)
 
     def record(self, statements: Sequence[Statement]) -> Ticket:
@@ -230,7 +226,7 @@ class Writer:
         group = self._gathering
         group.statements.extend(statements)
         for _, parameters in statements:
-            group.size += _EVENT_BYTES + sum(
+            group.size += EVENT_BYTES + sum(
                 len(value) for value in parameters if isinstance(value, bytes | str)
             )
         if group.is_empty:
@@ -277,6 +273,15 @@ class Writer:
     async def drain(self) -> None:
         """Return once all that was appended before the call is on disk."""
         await self.settled(self.record(()))
+
+    async def shorten(self, pages: int) -> bool:
+        """Give so many free pages back to the disk; False if the store is in trouble."""
+        with anyio.CancelScope(shield=True):
+            size, is_done = await self._connection.shorten(pages)
+        self._wal = self._wal._replace(bytes=size, is_behind=True)
+        if self._is_resting:
+            self._rouse()
+        return is_done
 
     # -- the one writer task ----------------------------------------------------------------------
 

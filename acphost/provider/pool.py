@@ -78,8 +78,14 @@ class AgentPool:
                 f"no agent {agent_id!r} is configured (configured: {known})"
             ) from None
 
-    def traits(self, agent_id: str) -> Traits:
-        """What is peculiar to an agent."""
+    def traits(self, agent_id: str, runtime: str | None = None) -> Traits:
+        """What is peculiar to an agent; one that was removed is known by its `runtime` still.
+
+        Raises AgentNotFoundError where no runtime is given.
+        """
+        agent = self._settings().agents.get(agent_id)
+        if agent is None and runtime in TRAITS:
+            return TRAITS[runtime]
         return TRAITS[self.agent(agent_id).runtime]
 
     # -- processes --------------------------------------------------------------------------------
@@ -98,6 +104,10 @@ class AgentPool:
             if shared is not None and shared.is_live and shared.plan.agent == agent:
                 return shared
             process = await self._launch(agent_id, agent, session_id=None, cwd=cwd)
+            if shared is not None:
+                # Configured otherwise: it ends with the last session that it was started for.
+                shared.is_retired = True
+                shared.stop_unless_shared()
             self._shared[agent_id] = process
             return process
 
@@ -174,7 +184,11 @@ class AgentPool:
 
     def _note_end(self, process: AgentProcess) -> None:
         policy = self._policies.get(process.plan.agent_id)
-        if policy is not None and not process.was_asked_to_stop:
+        if policy is None or process.was_asked_to_stop:
+            return
+        if process.has_served:
+            policy.reset()
+        else:
             policy.ended(started=process.started_at, now=self._now())
 
     async def retire(self, process: AgentProcess) -> None:

@@ -132,6 +132,8 @@ class AgentProcess:
         self._room = room
         self._stop = anyio.Event()
         self.was_asked_to_stop = False
+        #: It has answered a prompt: its end is an accident, not a failed start.
+        self.has_served = False
         self.is_retired = False
         self.ended = anyio.Event()
         self._early: dict[str, list[_Early]] = {}

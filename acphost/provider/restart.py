@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 #: First pause after a failed start, in milliseconds; it doubles with each further one.
 FIRST_DELAY = 500
+#: The longest pause, in milliseconds.
+LAST_DELAY = 30_000
 #: A process that lived this long was healthy: its end does not count as a failed start.
 HEALTHY = 10_000
 
@@ -23,14 +25,14 @@ class RestartPolicy:
         self._forget(now)
 
     def ended(self, *, started: int, now: int) -> None:
-        """A process that had started has gone by itself."""
+        """A process that had started has gone by itself before it was of any use."""
         if now - started >= HEALTHY:
             self._failures.clear()
         else:
             self.failed(now)
 
     def reset(self) -> None:
-        """A person or a change of the configuration gives it a new chance."""
+        """It has answered a prompt, or its configuration has changed: a new chance."""
         self._failures.clear()
 
     def is_resting(self, now: int) -> bool:
@@ -43,7 +45,8 @@ class RestartPolicy:
         self._forget(now)
         if not self._failures:
             return 0
-        pause: int = FIRST_DELAY << (len(self._failures) - 1)
+        doublings = min(len(self._failures) - 1, 16)
+        pause = min(FIRST_DELAY << doublings, LAST_DELAY)
         return max(0, self._failures[-1] + pause - now)
 
     def _forget(self, now: int) -> None:

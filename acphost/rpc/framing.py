@@ -49,6 +49,10 @@ class LineFramer:
             raise self.error
         return lines
 
+    def allow(self, max_line: int) -> None:
+        """From the next bytes on lines may be so long."""
+        self._max_line = max_line
+
     def finish(self) -> list[bytes]:
         """The last line of a stream that ended without a newline: one or none."""
         line = self._taken()

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 import anyio
+import anyio.lowlevel
 import msgspec
 from anyio import CancelScope
 from anyio.abc import TaskGroup
@@ -32,6 +33,12 @@ log = get_logger()
 
 #: What a client should wait before it tries again when its own requests pile up.
 RETRY_AFTER_MS = 100
+#: A line may have so many bytes as long as nobody has been introduced.
+GREETING_BYTES = 1 << 20
+#: Lines of one client that are taken before the others have their turn.
+FAIR_SHARE = 32
+#: Answers of megabytes that one client may have in the making.
+LARGE_ANSWERS = 2
 #: How long answers may still take to reach a client that has closed its side.
 FLUSH_GRACE = 5.0
 
@@ -90,6 +97,11 @@ class ClientConnection:
         self._in_flight = 0
         self._idle = anyio.Event()
         self._greeted = anyio.Event()
+        self._is_greeting = False
+        self._scope: CancelScope | None = None
+        #: Held while an answer is made that may have megabytes.
+        self.large_answers = anyio.Semaphore(LARGE_ANSWERS)
+        self.since = anyio.current_time()
         self._subscribed: dict[str, _Subscribed] = {}
         self._tasks: TaskGroup | None = None
         self.outbox = Outbox(stream)
@@ -122,29 +134,45 @@ class ClientConnection:
     async def run(self) -> None:
         """Serve the client until it has gone or broken the protocol beyond repair."""
         async with anyio.create_task_group() as tasks:
-            self._tasks = tasks
+            self._tasks, self._scope = tasks, tasks.cancel_scope
             tasks.start_soon(self.outbox.run)
-            tasks.start_soon(self._await_greeting, tasks.cancel_scope)
+            tasks.start_soon(self._await_greeting)
             await self._read_all()
             await self._linger()
             tasks.cancel_scope.cancel()
 
-    async def _await_greeting(self, scope: CancelScope) -> None:
+    def shed(self, reason: AcpHostError) -> None:
+        """End the connection to make room for another."""
+        self._fail(None, reason)
+        if self._scope is not None:
+            self._scope.cancel()
+
+    async def _await_greeting(self) -> None:
         with anyio.move_on_after(self._limits.handshake_timeout):
             await self._greeted.wait()
             return
-        self._fail(None, NotInitializedError(
-            f"no `initialize` within {self._limits.handshake_timeout:g} s"
-        ))  # fmt: skip
-        scope.cancel()
+        self.shed(
+            NotInitializedError(f"no `initialize` within {self._limits.handshake_timeout:g} s")
+        )
 
     async def _read_all(self) -> None:
-        framer = LineFramer(self._limits.max_line, discard=True)
-        while chunk := await self._stream.receive():
-            for line in framer.feed(chunk):
+        framer = LineFramer(min(GREETING_BYTES, self._limits.max_line), discard=True)
+        while chunk := await self._receive():
+            for number, line in enumerate(framer.feed(chunk), 1):
                 self._take(line)
+                if self._is_greeting:
+                    framer.allow(self._limits.max_line)
+                if self.outbox.is_flooded:
+                    await self.outbox.relief()
+                elif not number % FAIR_SHARE:
+                    await anyio.lowlevel.checkpoint()
         for line in framer.finish():
             self._take(line)
+
+    async def _receive(self) -> bytes:
+        """What comes next; nothing is read from a client that does not read what it is told."""
+        await self.outbox.relief()
+        return b"" if self.outbox.is_broken else await self._stream.receive()
 
     async def _linger(self) -> None:
         """A client that only closed its sending side still gets its answers and its events."""
@@ -169,6 +197,8 @@ class ClientConnection:
     def _take(self, line: bytes) -> None:
         if isinstance(line, Oversized):
             limit = self._limits.max_line
+            if not self._is_greeting:
+                limit = min(GREETING_BYTES, limit)
             self._fail(None, TooLargeError(f"a line may have {limit} bytes at most", limit=limit))
             return
         try:
@@ -197,11 +227,14 @@ class ClientConnection:
             ))  # fmt: skip
             return
         assert self._tasks is not None, "requests are read inside run"
+        self._is_greeting = self._is_greeting or request.method == "initialize"
         self._in_flight += 1
         self._tasks.start_soon(self._serve, request)
 
     async def _serve(self, request: Request) -> None:
         try:
+            # An answer that nobody reads would only be kept in memory.
+            await self.outbox.relief()
             result = await self._dispatcher.call(self, request.method, request.params)
             self.outbox.put(encode_success(request.id, result))
         except Exception as exc:  # border: whatever a request runs into is its answer

@@ -2,6 +2,8 @@
 
 from typing import Protocol
 
+import anyio
+
 from acphost.errors import OverloadedError
 from acphost.log import get_logger
 from acphost.rpc.codec import encode_failure
@@ -16,6 +18,9 @@ from acphost.server.methods import Host, Methods
 from acphost.transport.unix import Listener, SocketStream, accept_loop
 
 log = get_logger()
+
+#: Seconds after which who has not introduced itself may lose its place to somebody else.
+STALE = 0.5
 
 
 class Doorkeeper(Host, Protocol):
@@ -35,10 +40,9 @@ async def serve_clients(listener: Listener, host: Doorkeeper, attendance: Attend
     methods = Methods(host)
 
     async def admit(stream: SocketStream) -> None:
-        if len(attendance.connections) >= host.max_connections:
-            busy = OverloadedError(
-                f"{host.max_connections} clients are connected", retryAfterMs=RETRY_AFTER_MS
-            )
+        limit = host.max_connections
+        busy = OverloadedError(f"{limit} clients are connected", retryAfterMs=RETRY_AFTER_MS)
+        if len(attendance.connections) >= limit and not _make_room(attendance, busy):
             stream.try_send(encode_failure(None, error_object(busy)))
             return
         connection = ClientConnection(stream, methods, host.connection_limits)
@@ -49,3 +53,14 @@ async def serve_clients(listener: Listener, host: Doorkeeper, attendance: Attend
             attendance.connections.discard(connection)
 
     await accept_loop(listener, admit)
+
+
+def _make_room(attendance: Attendance, reason: OverloadedError) -> bool:
+    """End the connection that has been silent the longest; False if none deserves it."""
+    silent = [each for each in attendance.connections if each.identity is None]
+    oldest = min(silent, key=lambda each: each.since, default=None)
+    if oldest is None or anyio.current_time() - oldest.since < STALE:
+        return False
+    attendance.connections.discard(oldest)
+    oldest.shed(reason)
+    return True

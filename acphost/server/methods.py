@@ -21,6 +21,7 @@ from acphost.server.access import Access, authorise, role_of
 from acphost.server.connection import ClientConnection, Identity
 from acphost.server.subscription import Subscription, View
 from acphost.session.house import House
+from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries, check_position
 from acphost.session.status import StatusBoard
 from acphost.session.views import decision_view
@@ -31,6 +32,7 @@ from acphost.wire.host import (
     SCHEMA_REVISION,
     ActiveRun,
     AgentList,
+    BackupDone,
     Decision,
     Done,
     EventsPage,
@@ -39,7 +41,10 @@ from acphost.wire.host import (
     Limits,
     Page,
     Pong,
+    Reloaded,
+    RetentionDone,
     Run,
+    RuntimeReset,
     RuntimeStatus,
     Session,
     Subscribed,
@@ -61,9 +66,13 @@ class Host(Protocol):
     house: House
     queries: Queries
     board: StatusBoard
+    processes: ProcessBoard
     info: HostInfo
-    limits: Limits
     store_id: str
+
+    @property
+    def limits(self) -> Limits:
+        """What each client is held to."""
 
     @property
     def admins(self) -> list[str]:
@@ -77,6 +86,15 @@ class Host(Protocol):
 
     def stop(self, *, force: bool) -> None:
         """Drain and end, or end at once."""
+
+    async def reload(self) -> Reloaded:
+        """Read the configuration again."""
+
+    async def retention(self, *, dry_run: bool) -> RetentionDone:
+        """Delete what goes by the configured rules, or only tell."""
+
+    async def backup(self, params: p.BackupParams) -> BackupDone:
+        """Copy the store into a file."""
 
     def agents(self, actor_id: str) -> AgentList:
         """What is configured."""
@@ -124,6 +142,9 @@ class Methods:
             Method("initialize", p.InitializeParams, every, self._initialize),
             Method("host/ping", p.NoParams, every, self._ping),
             Method("host/stats", p.NoParams, every, self._stats),
+            Method("host/reload", p.NoParams, admin, self._reload),
+            Method("host/backup", p.BackupParams, admin, self._backup),
+            Method("host/retention", p.RetentionParams, admin, self._retention),
             Method("host/shutdown", p.ShutdownParams, admin, self._shutdown),
             Method("agent/list", p.AgentListParams, every, self._agent_list),
             Method("session/create", p.SessionCreateParams, every, self._session_create),
@@ -136,6 +157,7 @@ class Methods:
             Method("run/events", p.RunEventsParams, every, self._run_events),
             Method("run/wait", p.RunWaitParams, every, self._run_wait),
             Method("run/cancel", p.RunCancelParams, every, self._run_cancel),
+            Method("run/resume", p.RunResumeParams, every, self._run_resume),
             Method("run/dismiss", p.RunParams, every, self._run_dismiss),
             Method("queue/list", p.QueueListParams, every, self._queue_list),
             Method("queue/hold", p.QueueHoldParams, every, self._queue_hold),
@@ -145,6 +167,8 @@ class Methods:
             Method("permission/list", p.PermissionListParams, every, self._permission_list),
             Method("permission/respond", p.PermissionRespondParams, every, self._respond),
             Method("runtime/status", p.RuntimeStatusParams, every, self._runtime_status),
+            Method("runtime/reset", p.RuntimeResetParams, every, self._runtime_reset),
+            Method("runtime/processes", p.ProcessesParams, every, self._processes),
         )
 
     async def call(self, connection: ClientConnection, method: str, params: Raw) -> object:
@@ -193,6 +217,17 @@ class Methods:
     async def _stats(self, client: ClientConnection, params: p.NoParams) -> Raw:
         return await self._host.stats()
 
+    async def _reload(self, client: ClientConnection, params: p.NoParams) -> Reloaded:
+        return await self._host.reload()
+
+    async def _backup(self, client: ClientConnection, params: p.BackupParams) -> BackupDone:
+        return await self._host.backup(params)
+
+    async def _retention(
+        self, client: ClientConnection, params: p.RetentionParams
+    ) -> RetentionDone:
+        return await self._host.retention(dry_run=params.dry_run)
+
     async def _shutdown(self, client: ClientConnection, params: p.ShutdownParams) -> Done:
         self._host.stop(force=params.force)
         return Done()
@@ -232,7 +267,9 @@ class Methods:
         return await self._queries.runs(params)
 
     async def _run_events(self, client: ClientConnection, params: p.RunEventsParams) -> EventsPage:
-        return await self._queries.run_events(params, parse_position(params.after_seq))
+        async with client.large_answers:
+            await client.outbox.relief()
+            return await self._queries.run_events(params, parse_position(params.after_seq))
 
     async def _run_wait(self, client: ClientConnection, params: p.RunWaitParams) -> Run:
         await self._house.wait_run(params.host_run_id, params.timeout_ms)
@@ -243,6 +280,10 @@ class Methods:
             params.host_run_id, client.origin, hold_queue=params.hold_queue
         )
         return await self._queries.run(params.host_run_id)
+
+    async def _run_resume(self, client: ClientConnection, params: p.RunResumeParams) -> Run:
+        run_id = await self._house.resume_run(params, client.origin)
+        return await self._queries.run(run_id)
 
     async def _run_dismiss(self, client: ClientConnection, params: p.RunParams) -> Run:
         await self._house.dismiss_run(params.host_run_id, client.origin)
@@ -352,6 +393,16 @@ class Methods:
         if params.session_id is not None:
             return await self._host.board.of_session(params.session_id)
         return await self._host.board.of_all(params)
+
+    async def _runtime_reset(
+        self, client: ClientConnection, params: p.RuntimeResetParams
+    ) -> RuntimeReset:
+        return await self._house.reset_runtime(params, client.origin)
+
+    async def _processes(self, client: ClientConnection, params: p.ProcessesParams) -> Page:
+        if params.session_id is not None:
+            await self._queries.session_row(params.session_id)
+        return await self._host.processes.page(params.session_id)
 
 
 def _says_yes(capabilities: Raw | UnsetType, name: str) -> bool:

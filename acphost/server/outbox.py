@@ -11,6 +11,10 @@ from acphost.transport.unix import SocketStream
 #: at its pace instead.
 HIGH_WATER = 1 << 20
 
+#: Bytes that may wait before no more requests are taken. So much higher than the other mark that a
+#: client that is behind with its events can still ask, to stop a run for instance.
+FLOOD = 8 * HIGH_WATER
+
 
 class Outbox:
     """Lines on their way to a client.
@@ -40,6 +44,16 @@ class Outbox:
     async def room(self) -> None:
         """Wait until `has_room`, or until nothing can be sent any more."""
         while not self.has_room and not self.is_broken:
+            await self._drained.wait()
+
+    @property
+    def is_flooded(self) -> bool:
+        """Whether a client asks for more than it reads; events alone never come to that."""
+        return self._size >= FLOOD
+
+    async def relief(self) -> None:
+        """Wait until the client has read what it asked for, or nothing can be sent any more."""
+        while self.is_flooded and not self.is_broken:
             await self._drained.wait()
 
     async def flushed(self) -> None:

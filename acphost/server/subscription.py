@@ -1,8 +1,9 @@
 """One cursor over the journal: history, then live batches, by one code path and without a seam.
 
-A subscription that keeps up is handed committed batches as they are published, encoded once for
-all. One that does not is no longer handed anything: it reads the store at its client's pace until
-it has caught up again. Its memory is the outbox of its connection, which is bounded.
+A subscription that keeps up sends committed batches as they are published, encoded once for all.
+One that does not catches up at its client's pace: with the batches it has missed, and from the
+store where those were too many to keep. Its memory is bounded: its backlog, and the outbox of its
+connection.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from acphost.ids import SubscriptionId
 from acphost.journal.event import EventRow, encode_events
 from acphost.journal.feed import Batch, Feed
 from acphost.journal.reader import Reader
+from acphost.server.backlog import Backlog
 from acphost.server.outbox import Outbox
 
 #: Of one notification with history.
@@ -74,7 +76,7 @@ class Subscription:
         self._outbox = outbox
         self._scanned = head
         self._is_live = False
-        self._missed = False
+        self._backlog = Backlog()
         self._lagging = anyio.Event()
         self._prefix = (
             b'{"jsonrpc":"2.0","method":"events","params":{"subscriptionId":"%b","events":['
@@ -82,26 +84,28 @@ class Subscription:
         )
 
     def deliver(self, batch: Batch) -> None:
-        """Take a committed batch, or fall back to reading; called by the feed, never blocks."""
-        position = self._position(batch.last)
-        if position <= self._after:
+        """Send a committed batch, or keep it for later; called by the feed, never blocks."""
+        if batch.last_position <= self._after:
             # Committed when the last page was read, and published only now: it is in that page.
             return
-        if not self._is_live:
-            self._missed = True
+        if self._is_live and self._outbox.has_room:
+            self._give(batch)
             return
-        if not self._outbox.has_room:
+        self._backlog.put(batch)
+        if self._is_live:
             self._is_live = False
             self._lagging.set()
-            return
-        view = self._view
-        if view.is_plain:
+
+    def _give(self, batch: Batch) -> None:
+        after, view = self._after, self._view
+        if view.is_plain and batch.first_position > after:
             self._send(batch.encoded, batch.last)
         else:
-            shown = [row for row in batch.rows if view.shows(row)]
+            # Some of it is not for this client, or was in the last page.
+            shown = [row for row in batch.rows if self._position(row) > after and view.shows(row)]
             if shown:
                 self._send(encode_events(shown), batch.last)
-        self._after = position
+        self._after = batch.last_position
 
     def _position(self, row: EventRow) -> int:
         if self._view.session_key is None:
@@ -125,25 +129,32 @@ class Subscription:
     async def _catch_up(self, *, tell: bool) -> None:
         while not self._outbox.is_broken:
             await self._outbox.room()
-            # What is published while the page is read may be missing from it.
-            self._missed = False
-            head = self._scanned()
-            rows = await self._read(head)
-            if rows:
-                self._after = self._position(rows[-1])
-                shown = [row for row in rows if self._view.shows_kind(row)]
-                if shown:
-                    self._send(encode_events(shown), rows[-1])
-                continue
-            if self._view.session_key is None:
-                # What others wrote meanwhile need not be looked through again.
-                self._after = head
-            if not self._missed:
-                # Nothing was awaited since the read: from here on every batch is delivered.
+            if not self._backlog.is_whole:
+                await self._read_on()
+            elif (batch := self._backlog.take()) is not None:
+                self._give(batch)
+            else:
+                # Nothing was awaited since the last look: from here on every batch is delivered.
                 self._is_live = True
                 if tell:
                     self._tell_caught_up()
                 return
+
+    async def _read_on(self) -> None:
+        """Send the next page of the store."""
+        head, begun = self._scanned(), self._backlog.begin_read()
+        rows = await self._read(head)
+        if not rows:
+            self._backlog.nothing_read(begun)
+            if self._view.session_key is None:
+                # What others wrote meanwhile need not be looked through again.
+                self._after = head
+            return
+        self._after = self._position(rows[-1])
+        self._backlog.has_read(self._after)
+        shown = [row for row in rows if self._view.shows_kind(row)]
+        if shown:
+            self._send(encode_events(shown), rows[-1])
 
     async def _read(self, head: int) -> Sequence[EventRow]:
         if self._view.session_key is None:

@@ -84,6 +84,17 @@ def of_failed_start(error: AcpHostError) -> Ending:
     return Ending(status=RunStatus.FAILED, error_code=word, error=str(error), extra=extra)
 
 
+def of_reset() -> Ending:
+    """A person had the agent ended without waiting for its answer."""
+    return Ending(
+        status=RunStatus.CANCELLED,
+        stop_reason="cancelled",
+        error_code=ErrorWord.RUNTIME_RESET,
+        error="the runtime of the session was reset; the agent was not waited for",
+        host={"forced": True},
+    )
+
+
 def conclude(
     run: RunRow, ending: Ending, before: Iterable[Draft], *, next_seq: int, now: int
 ) -> list[Draft]:

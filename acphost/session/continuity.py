@@ -78,6 +78,10 @@ class Binder:
         """Whether the next prompt can go to the binding there is."""
         return self.binding is not None and self.binding.process.is_live
 
+    def is_made_for(self, run: RunRow) -> bool:
+        """Whether the binding there is was made for this run."""
+        return self.is_live and self.binding is not None and self.binding.row.run_id == run.run_id
+
     async def ensure(self, run: RunRow | None) -> Binding:
         """The binding for this run, by the first rung that holds.
 

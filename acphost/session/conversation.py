@@ -34,13 +34,14 @@ from acphost.session.ending import Ending
 from acphost.session.listener import Listener, settled
 from acphost.session.packet import Packet, build_packet
 from acphost.session.queue import RunQueue, Waiting
+from acphost.session.resume import wants_history
 from acphost.session.scribe import Scribe, note
 from acphost.session.state import USER_HOLD, SessionState
 from acphost.session.turn import Turn
 from acphost.session.vault import Vault
 from acphost.settings.model import Settings
 from acphost.wire.event import Kind, Origin
-from acphost.wire.host import ErrorWord, RunStatus, SessionStatus
+from acphost.wire.host import ClosedBinding, ErrorWord, RunStatus, SessionStatus
 
 
 class Conversation:
@@ -54,14 +55,13 @@ class Conversation:
         writer: Writer,
         reader: Reader,
         pool: AgentPool,
-        settings: Settings,
+        settings: Callable[[], Settings],
         tasks: TaskGroup,
         now: Clock,
         is_attended: Callable[[], bool],
         vault: Vault,
     ) -> None:
-        self._traits = pool.traits(row.agent_id)
-        self._agent = pool.agent(row.agent_id)
+        self._traits = pool.traits(row.agent_id, row.runtime)
         self._pool = pool
         self._reader = reader
         self._settings = settings
@@ -71,17 +71,18 @@ class Conversation:
         self._is_attended = is_attended
         self._wake = anyio.Event()
         self._is_wanted = False
+        self._starting = anyio.CancelScope()
         self._over: dict[str, anyio.Event] = {}
         self.scribe = Scribe(writer, log, row, now)
         desk = DecisionDesk(row, self._traits.source, now)
-        self.state = SessionState(row, RunQueue(settings.queue.limit), desk)
+        self.state = SessionState(row, RunQueue(settings().queue.limit), desk)
         listener = Listener(
             self.state,
             self.scribe,
             writer,
             self._traits,
             now,
-            permission_timeout=settings.permissions.timeout,
+            permission_timeout=lambda: settings().permissions.timeout,
             on_question=self._watch_question,
             on_dismissed=self._dismiss_questions,
         )
@@ -120,13 +121,18 @@ class Conversation:
         A hold that only waited for the user to speak again ends with this send; the order stays.
         """
         state = self.state
+        state.queue.limit = self._settings().queue.limit
         run.queue_order = state.queue.next_order()
         run.queue_rev = 1
         run.first_seq = run.last_seq = self.scribe.next_seq
         position = len(state.queue) + (1 if state.turn else 0)
+        told: dict[str, object] = {"prompt": created, "requestId": run.request_id,
+                "contextRefs": msgspec.Raw(run.context_refs)}  # fmt: skip
+        if run.parent_run_id is not None:
+            told["parentRunId"], told["resumeRequestId"] = run.parent_run_id, run.resume_request_id
+            state.unresolved.discard(run.parent_run_id)
         drafts = [
-            note(Kind.RUN_CREATED, {"prompt": created, "requestId": run.request_id,
-                 "contextRefs": msgspec.Raw(run.context_refs)}, run=run, origin=origin),
+            note(Kind.RUN_CREATED, told, run=run, origin=origin),
             note(Kind.RUN_QUEUED, {"position": position}, run=run, origin=origin),
         ]  # fmt: skip
         run.last_seq += 1
@@ -195,6 +201,37 @@ class Conversation:
         payload = {"items": items, "rev": self.row.queue_rev, "reason": reason}
         return note(Kind.QUEUE_CHANGED, payload, origin=origin)
 
+    async def reset(self, origin: Origin, *, is_cold: bool) -> ClosedBinding:
+        """End the binding now, and what runs in it as cancelled; what waits goes on with another.
+
+        With `is_cold` the agent's own session is forgotten: the next one is told the history.
+        """
+        turn, binding = self.state.turn, self.binder.binding
+        if turn is not None:
+            if self.binder.is_live and binding and turn.prompt_sent and not turn.cancel_sent:
+                # Others may share its process, which then lives on.
+                self._notify_cancel(turn, binding)
+            self._end(turn, closing.of_reset())
+        self._starting.cancel()  # a start that hangs is what a reset is for
+        self.state.trouble = None
+        self._pool.reset(self.row.agent_id)
+        if binding is not None:
+            self.binder.unbind(ErrorWord.RUNTIME_RESET, status="closed")
+        if is_cold:
+            self.binder.forget()
+        closed = ClosedBinding(
+            binding=None if binding is None else binding.row.binding_id,
+            pid=None if binding is None else binding.process.pid,
+        )
+        told = {"next": "cold" if is_cold else "continue", "closed": closed}
+        ticket = self._write([note(Kind.SESSION_RESET, told, origin=origin)])
+        self._wake.set()
+        if binding is not None:
+            # Before anything is awaited: the next run must find that process on its way out.
+            await self._pool.retire(binding.process)
+        await self.scribe.durable(ticket)
+        return closed
+
     def dismiss(self, run: RunRow, origin: Origin) -> Ticket:
         """A person has seen that the run's outcome is unknown. Raises ConflictError otherwise."""
         if run.status != RunStatus.INTERRUPTED:
@@ -242,7 +279,17 @@ class Conversation:
 
     def is_quiet(self) -> bool:
         """Whether the agent has been silent for longer than is usual for it."""
-        return self.state.is_quiet(self._now(), self._agent.quiet_after)
+        binding = self.binder.binding
+        return binding is not None and self.state.is_quiet(
+            self._now(), binding.process.plan.agent.quiet_after
+        )
+
+    @property
+    def is_at_rest(self) -> bool:
+        """Whether nothing runs, waits or starts, and no agent is attached."""
+        state = self.state
+        is_wanted = self._is_wanted or state.turn is not None or bool(state.queue)
+        return not (is_wanted or state.starting or self.binder.is_live)
 
     def wake(self) -> None:
         """Have `run` look at the queue again."""
@@ -261,7 +308,7 @@ class Conversation:
     # -- questions that nobody answers ------------------------------------------------------------
 
     def _watch_question(self, permission_id: str) -> None:
-        permissions = self._settings.permissions
+        permissions = self._settings().permissions
         if permissions.unattended == "reject" and not self._is_attended():
             self._tasks.start_soon(self._reject, permission_id, 0.0, "unattended")
         elif permissions.timeout is not None:
@@ -309,12 +356,16 @@ class Conversation:
         """An agent for the head of the queue; the run fails if there is none to be had."""
         state, run = self.state, head.run if head else None
         state.trouble = None
+        if run is not None and wants_history(run) and not self.binder.is_made_for(run):
+            await self._drop_binding("resumed with history")
+            self.binder.forget()
         if self.binder.is_live:
             return await self.binder.ensure(run)
         state.starting = True
         self._write([])
         try:
-            return await self.binder.ensure(run)
+            with anyio.CancelScope() as self._starting:
+                return await self.binder.ensure(run)
         except AcpHostError as exc:
             state.starting = False
             # A daemon that stops keeps what waits; it does not fail it.
@@ -386,6 +437,7 @@ class Conversation:
         params = {"sessionId": binding.acp_session_id, "prompt": blocks}
 
         def on_answer(answer: Answer) -> None:
+            binding.process.has_served |= isinstance(answer, msgspec.Raw)
             if turn.over.is_set():
                 self._take_late_answer(turn, answer)
             else:
@@ -414,9 +466,8 @@ class Conversation:
             await turn.alive.wait()
         if turn.over.is_set():
             return
-        turn.cancel_sent = True
-        binding.process.connection.notify("session/cancel", {"sessionId": binding.acp_session_id})
-        with anyio.move_on_after(self._agent.cancel_grace):
+        self._notify_cancel(turn, binding)
+        with anyio.move_on_after(binding.process.plan.agent.cancel_grace):
             await turn.over.wait()
         if not turn.over.is_set():
             self._end(
@@ -429,6 +480,11 @@ class Conversation:
                     rebind="forced_cancel",
                 ),
             )
+
+    @staticmethod
+    def _notify_cancel(turn: Turn, binding: Binding) -> None:
+        turn.cancel_sent = True
+        binding.process.connection.notify("session/cancel", {"sessionId": binding.acp_session_id})
 
     # -- the end of a turn ------------------------------------------------------------------------
 
@@ -455,7 +511,7 @@ class Conversation:
         self._announce_end(run)
 
     def _hold_reason(self, turn: Turn) -> str | None:
-        run, queue = turn.run, self._settings.queue
+        run, queue = turn.run, self._settings().queue
         if run.status == RunStatus.INTERRUPTED:
             return run.error_code or "interrupted"
         if run.hold_after:
@@ -488,7 +544,7 @@ class Conversation:
             await self._drop_binding("late_cancel")
             return
         try:
-            with anyio.fail_after(self._agent.cancel_grace):
+            with anyio.fail_after(binding.process.plan.agent.cancel_grace):
                 await binding.process.connection.call(*cure)
         except (TimeoutError, AcpHostError):
             await self._drop_binding("late_cancel")

@@ -18,11 +18,12 @@ from acphost.errors import (
 )
 from acphost.ids import Clock, mint
 from acphost.journal.rows import DecisionRow, RunRow, SessionRow
+from acphost.journal.statements import forget_session
 from acphost.journal.store import Store
 from acphost.journal.writer import SessionLog
 from acphost.log import get_logger
 from acphost.provider.pool import AgentPool
-from acphost.session import requests
+from acphost.session import requests, resume
 from acphost.session.conversation import Conversation
 from acphost.session.decisions import already_resolved
 from acphost.session.queue import Waiting
@@ -30,8 +31,13 @@ from acphost.session.scribe import note
 from acphost.session.vault import Vault
 from acphost.settings.model import Settings
 from acphost.wire.event import Kind, Origin
-from acphost.wire.host import RunStatus
-from acphost.wire.params import RunCreateParams, SessionCreateParams
+from acphost.wire.host import RunStatus, RuntimeReset
+from acphost.wire.params import (
+    RunCreateParams,
+    RunResumeParams,
+    RuntimeResetParams,
+    SessionCreateParams,
+)
 
 log = get_logger()
 
@@ -77,6 +83,7 @@ class House:
         self._options = options
         self._now = options.now
         self._conversations: dict[str, Conversation] = {}
+        self._scopes: dict[str, anyio.CancelScope] = {}
         self._locks = KeyedLocks()
         self._tasks: TaskGroup | None = None
         self._closing = False
@@ -85,6 +92,10 @@ class House:
 
     async def run(self, *, task_status: TaskStatus[None]) -> None:
         """Own the work of all sessions until cancelled. Sessions with a queue start working."""
+        # A crash may have come between the end of a session and that of its secrets.
+        for session_id in await self._options.vault.kept():
+            if await self._store.reader.session(session_id) is None:
+                await self._options.vault.forget(session_id)
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             waiting = {run.session_id for run in (await self._store.reader.unfinished()).runs}
@@ -130,7 +141,7 @@ class House:
             writer=self._store.writer,
             reader=self._store.reader,
             pool=self._pool,
-            settings=self._options.settings(),
+            settings=self._options.settings,
             tasks=self._tasks,
             now=self._now,
             is_attended=self._options.is_attended,
@@ -138,7 +149,8 @@ class House:
         )
         self._conversations[row.session_id] = conversation
         self.workspaces[row.session_id] = row.workspace_id
-        self._tasks.start_soon(_supervise, conversation)
+        scope = self._scopes[row.session_id] = anyio.CancelScope()
+        self._tasks.start_soon(_supervise, conversation, scope)
         return conversation
 
     async def _find_run(self, run_id: str) -> RunRow:
@@ -195,6 +207,33 @@ class House:
         conversation.scribe.write([note(Kind.SESSION_CREATED, created, origin=origin)])
         return conversation
 
+    def is_at_rest(self, session_id: str) -> bool:
+        """Whether nothing runs, waits or starts in a session, and no agent is attached to it."""
+        live = self._conversations.get(session_id)
+        return live is None or live.is_at_rest
+
+    async def forget(self, session_id: str, cause: str) -> bool:
+        """Delete a session and all that is kept of it; False if it is at work, or pinned."""
+        async with self._locks.holding(session_id):
+            row = await self._store.reader.session(session_id)
+            if row is None or row.pinned or row.active_run_id or row.queued_count:
+                return False
+            if not self.is_at_rest(session_id):
+                return False
+            # From here to the append nothing is awaited: no run can slip in between.
+            self._conversations.pop(session_id, None)
+            self.workspaces.pop(session_id, None)
+            scope = self._scopes.pop(session_id, None)
+            if scope is not None:
+                scope.cancel()
+            told = {"sessionId": session_id, "title": row.title, "cause": cause}
+            ticket = self._store.writer.append(
+                None, [note(Kind.SESSION_DELETED, told)], forget_session(row.key), at=self._now()
+            )
+            await self._store.writer.settled(ticket)
+        await self._options.vault.forget(session_id)
+        return True
+
     # -- runs -------------------------------------------------------------------------------------
 
     async def create_run(self, params: RunCreateParams, origin: Origin) -> str:
@@ -230,6 +269,8 @@ class House:
         if params.session_id is not None:
             conversation = await self.conversation(params.session_id)
             agent_id = conversation.row.agent_id
+            # One that was removed meanwhile is told at once, not by a run that fails.
+            self._pool.agent(agent_id)
             if params.agent_id not in (None, agent_id):
                 raise ConflictError(
                     f"session {params.session_id} is one of agent {agent_id!r}, "
@@ -285,6 +326,32 @@ class House:
             ticket = conversation.cancel(run_id, origin, hold_queue=hold_queue)
             await self._store.writer.durable(ticket or self._store.writer.record(()))
 
+    async def resume_run(self, params: RunResumeParams, origin: Origin) -> str:
+        """Make the run that tries an interrupted one again, or find it; returns its id.
+
+        Raises ConflictError, AgentNotFoundError.
+        """
+        async with self._locks.holding(f"resume {params.host_run_id}"):
+            known = await self._store.reader.run_by_resume(
+                params.host_run_id, params.resume_request_id
+            )
+            if known is not None:
+                return known.run_id
+            parent = await self._find_run(params.host_run_id)
+            conversation = await self.conversation(parent.session_id)
+            resume.check_resumable(parent, conversation.state)
+            self._pool.agent(parent.agent_id)
+            self._refuse_if_unable()
+            content = await self._store.reader.prompt(parent.key) or b"[]"
+            run = resume.child_of(
+                parent, params, origin,
+                key=self._store.writer.next_run_key(), run_id=mint("run"), now=self._now(),
+            )  # fmt: skip
+            ticket = conversation.accept(run, content, msgspec.Raw(content), origin)
+            with anyio.CancelScope(shield=True):
+                await self._store.writer.durable(ticket)
+            return run.run_id
+
     async def dismiss_run(self, run_id: str, origin: Origin) -> None:
         """A person has taken note of an interrupted run."""
         run = await self._find_run(run_id)
@@ -300,6 +367,33 @@ class House:
         with anyio.move_on_after(None if timeout_ms is None else timeout_ms / 1000):
             await conversation.until_over(run_id)
             await self._store.writer.settled(self._store.writer.record(()))
+
+    # -- agents -----------------------------------------------------------------------------------
+
+    async def reset_runtime(self, params: RuntimeResetParams, origin: Origin) -> RuntimeReset:
+        """End a session's agent, and what runs in it; history and queue stay."""
+        conversation = await self.conversation(params.session_id)
+        closed = await conversation.reset(origin, is_cold=params.next == "cold")
+        return RuntimeReset(
+            session_id=params.session_id,
+            mode=conversation.row.mode,
+            next=params.next,
+            closed=closed,
+            queued=len(conversation.state.queue),
+        )
+
+    def is_configured(self, agent_id: str) -> bool:
+        """Whether runs can be sent to that agent."""
+        return agent_id in self._options.settings().agents
+
+    def served(self) -> dict[str, list[str]]:
+        """Which sessions are bound to which launch now."""
+        found: dict[str, list[str]] = {}
+        for session_id, conversation in self._conversations.items():
+            binding = conversation.binder.binding
+            if binding is not None:
+                found.setdefault(binding.process.plan.launch_id, []).append(session_id)
+        return found
 
     # -- queue ------------------------------------------------------------------------------------
 
@@ -357,11 +451,12 @@ class House:
         await self._store.writer.drain()
 
 
-async def _supervise(conversation: Conversation) -> None:
+async def _supervise(conversation: Conversation, scope: anyio.CancelScope) -> None:
     """A mistake of ours in one session ends its turn, not the daemon."""
-    while True:
-        try:
-            await conversation.run()
-        except Exception:  # border: the supervisor of a session's work
-            log.exception("session_failed", session=conversation.row.session_id)
-            await conversation.stumble()
+    with scope:
+        while True:
+            try:
+                await conversation.run()
+            except Exception:  # border: the supervisor of a session's work
+                log.exception("session_failed", session=conversation.row.session_id)
+                await conversation.stumble()

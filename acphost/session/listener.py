@@ -37,7 +37,7 @@ class Listener:
         traits: Traits,
         now: Clock,
         *,
-        permission_timeout: float | None,
+        permission_timeout: Callable[[], float | None],
         on_question: Callable[[str], None],
         on_dismissed: Callable[[list[AgentRequest], Ticket], None],
     ) -> None:
@@ -161,7 +161,7 @@ class Listener:
     def _open_question(self, asked: AgentRequest) -> None:
         state, turn = self._state, self._state.turn
         question, change = state.desk.open(
-            asked, turn.run if turn else None, timeout=self._permission_timeout
+            asked, turn.run if turn else None, timeout=self._permission_timeout()
         )
         is_stopping = turn is not None and turn.run.cancel_requested_at is not None
         if is_stopping:

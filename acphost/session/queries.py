@@ -18,6 +18,7 @@ from acphost.journal.selects import SessionFilter
 from acphost.journal.store import Store
 from acphost.session import views
 from acphost.session.house import House
+from acphost.session.resume import files_touched
 from acphost.wire.base import position_text
 from acphost.wire.host import (
     TERMINAL_STATUSES,
@@ -25,7 +26,9 @@ from acphost.wire.host import (
     EventsPage,
     Page,
     QueuedRun,
+    Recovery,
     Run,
+    RunStatus,
     Session,
 )
 from acphost.wire.params import (
@@ -39,6 +42,8 @@ from acphost.wire.params import (
 MAX_EVENTS = 2000
 MAX_EVENT_BYTES = 4 << 20
 MAX_ITEMS = 500
+#: Interrupted runs whose touched files are kept in memory.
+MAX_REMEMBERED = 256
 
 
 class Queries:
@@ -48,6 +53,7 @@ class Queries:
         self._store = store
         self._reader = store.reader
         self._house = house
+        self._touched: dict[int, list[str]] = {}
 
     # -- sessions ---------------------------------------------------------------------------------
 
@@ -62,7 +68,7 @@ class Queries:
         """A session, with what can be done about a run of unknown outcome."""
         row = await self.session_row(session_id)
         unresolved = await self._reader.unresolved_runs(row.key)
-        recovery = views.recovery_of(unresolved[-1], row) if unresolved else None
+        recovery = await self._recovery(unresolved[-1], row) if unresolved else None
         return views.session_view(row, status=self._status(row), recovery=recovery)
 
     async def sessions(self, params: SessionListParams) -> Page:
@@ -106,7 +112,7 @@ class Queries:
             unresolved = await self._reader.unresolved_runs(row.key)
             run = unresolved[-1] if unresolved else None
         return ActiveRun(
-            run=None if run is None else self._run_view(run, row),
+            run=None if run is None else await self._run_view(run, row),
             queued=queued,
             last_seq=position_text(row.last_seq),
         )
@@ -118,7 +124,7 @@ class Queries:
         row = await self.run_row(run_id)
         session = await self.session_row(row.session_id)
         envelope = views.envelope(row, session) if with_envelope else UNSET
-        return self._run_view(row, session, envelope)
+        return await self._run_view(row, session, envelope)
 
     async def run_row(self, run_id: str) -> RunRow:
         row = await self._reader.run(run_id)
@@ -126,8 +132,27 @@ class Queries:
             raise RunNotFoundError(f"no run {run_id!r}")
         return row
 
-    def _run_view(self, row: RunRow, session: SessionRow, envelope: Raw | UnsetType = UNSET) -> Run:
-        return views.run_view(row, recovery=views.recovery_of(row, session), envelope=envelope)
+    async def _run_view(
+        self, row: RunRow, session: SessionRow, envelope: Raw | UnsetType = UNSET
+    ) -> Run:
+        recovery: Recovery | None = None
+        if row.status == RunStatus.INTERRUPTED and row.dismissed_at is None:
+            unresolved = await self._reader.unresolved_runs(row.session_key)
+            if any(run.key == row.key for run in unresolved):
+                recovery = await self._recovery(row, session)
+        return views.run_view(row, recovery=recovery, envelope=envelope)
+
+    async def _recovery(self, run: RunRow, session: SessionRow) -> Recovery:
+        files = self._touched.get(run.key)
+        if files is None:
+            # Its history does not grow any more: what it says is asked again with every look.
+            files = self._touched[run.key] = await files_touched(self._reader, run)
+            while len(self._touched) > MAX_REMEMBERED:
+                del self._touched[next(iter(self._touched))]
+        return views.recovery_view(
+            run, session, files_touched=files,
+            is_configured=self._house.is_configured(session.agent_id),
+        )  # fmt: skip
 
     async def runs(self, params: RunListParams) -> Page:
         """Runs, newest first."""

@@ -20,6 +20,14 @@ class Vault:
         """What was kept for a session; None if nothing was."""
         return await anyio.to_thread.run_sync(self._read, session_id)
 
+    async def forget(self, session_id: str) -> None:
+        """Delete what was kept for a session."""
+        await anyio.to_thread.run_sync(self._delete, session_id)
+
+    async def kept(self) -> list[str]:
+        """The sessions that something is kept for."""
+        return await anyio.to_thread.run_sync(self._list)
+
     def _write(self, session_id: str, secret: bytes) -> None:
         self._folder.mkdir(mode=0o700, exist_ok=True)
         path = self._folder / f"{session_id}.json"
@@ -32,6 +40,12 @@ class Vault:
             file.flush()
             os.fsync(file.fileno())
         unfinished.replace(path)
+
+    def _delete(self, session_id: str) -> None:
+        (self._folder / f"{session_id}.json").unlink(missing_ok=True)
+
+    def _list(self) -> list[str]:
+        return [path.stem for path in self._folder.glob("*.json")]
 
     def _read(self, session_id: str) -> bytes | None:
         try:

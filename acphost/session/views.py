@@ -11,7 +11,6 @@ from acphost.wire.host import (
     QueuedRun,
     Recovery,
     Run,
-    RunStatus,
     Session,
     SessionStatus,
 )
@@ -92,17 +91,18 @@ def run_view(
     )
 
 
-def recovery_of(row: RunRow, session: SessionRow) -> Recovery | None:
-    """What can be done about a run whose outcome nobody knows; None once that is settled."""
-    if row.status != RunStatus.INTERRUPTED or row.dismissed_at is not None:
-        return None
+def recovery_view(
+    row: RunRow, session: SessionRow, *, files_touched: list[str], is_configured: bool
+) -> Recovery:
+    """What can be done about a run whose outcome nobody knows."""
+    again = ["resume", "resume_with_history"] if is_configured else []
     return Recovery(
         was_running=True,
         last_seq=position_text(row.last_seq or 0),
-        files_touched=[],
+        files_touched=files_touched,
         can_resume=session.supports_resume,
         can_load=session.supports_load,
-        actions=["dismiss"],
+        actions=[*again, "dismiss"],
     )
 
 

@@ -69,6 +69,21 @@ class LimitSettings(Table, frozen=True):
     handshake_timeout: Seconds = 10.0
 
 
+class RetentionSettings(Table, frozen=True):
+    """What is deleted by itself: whole sessions, the longest unused first. None: never."""
+
+    max_age_days: Annotated[int, Meta(ge=1, le=36_500)] | None = None
+    max_bytes: Annotated[int, Meta(ge=1 << 20, le=1 << 50)] | None = None
+
+
+class JournalSettings(Table, frozen=True):
+    """How the journal is kept small."""
+
+    #: How long a run is over before its events are packed.
+    seal_after: Grace = 60.0
+    retention: RetentionSettings = RetentionSettings()
+
+
 class DrainSettings(Table, frozen=True):
     """How the daemon stops."""
 
@@ -129,6 +144,7 @@ class ConfigFile(AgentsFile, frozen=True):
     admins: list[Text] = msgspec.field(default_factory=list)
     queue: QueueSettings = QueueSettings()
     limits: LimitSettings = LimitSettings()
+    journal: JournalSettings = JournalSettings()
     drain: DrainSettings = DrainSettings()
     permissions: PermissionSettings = PermissionSettings()
 

@@ -35,8 +35,8 @@ def _paths(place: Path) -> Iterable[Path]:
         mains, agents = main_and_agent_files(place)
     except OSError:
         mains, agents = [], []
-    # The place itself as well: as a file it may be about to be replaced.
-    return {place, place / MAIN_FILE, place / AGENTS_FOLDER, *mains, *agents}
+    # Of the place itself its directory tells when it goes: others may be busy around it.
+    return {place / MAIN_FILE, place / AGENTS_FOLDER, *mains, *agents}
 
 
 def _trail(path: Path) -> Iterator[tuple[Path, str]]:

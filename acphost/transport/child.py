@@ -133,6 +133,8 @@ class Child:
         return self._survivors
 
     async def _end(self, eof_grace: float, term_grace: float) -> list[Process]:
+        # Before the EOF: what the agent leaves behind may have lost its parent afterwards.
+        known = processes.with_descendants(await processes.in_thread(self._left))
         self.close_stdin()
         async with anyio.create_task_group() as drains:
             # A child that is blocked on a full pipe would never notice that its stdin is closed.
@@ -141,7 +143,7 @@ class Child:
             with anyio.move_on_after(eof_grace):
                 await self._exited.wait()
             survivors = await processes.end_all(
-                self._left, term_grace=term_grace, strike=self._strike
+                self._left, known=known, term_grace=term_grace, strike=self._strike
             )
             with anyio.move_on_after(processes.KILL_GRACE if not survivors else 0):
                 await self._exited.wait()

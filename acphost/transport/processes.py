@@ -143,34 +143,63 @@ def send_each(processes: Iterable[Process], number: signal.Signals) -> None:
 async def end_all(
     find: Callable[[], list[Process]],
     *,
+    known: Iterable[Process] = (),
     term_grace: float,
     strike: Callable[[list[Process], signal.Signals], None] = send_each,
 ) -> list[Process]:
-    """TERM what `find` finds, wait, KILL until it finds nothing more; returns who survived that."""
-    found = await _in_thread(find)
+    """TERM what `find` finds, wait, KILL until it finds nothing more; returns who survived that.
+
+    Whoever was found once stays on the list, `known` ones too: a child whose parent has just been
+    ended is nobody's child any more, and nothing else may tell that it was ours.
+    """
+    seen = set(known)
+
+    def look() -> list[Process]:
+        seen.update(with_descendants(find()))
+        return sorted(process for process in seen if is_alive(process))
+
+    found = await in_thread(look)
     if found and term_grace > 0:
         strike(found, signal.SIGTERM)
         await wait_gone(found, term_grace)
-        found = await _in_thread(find)
+        found = await in_thread(look)
     with anyio.move_on_after(KILL_GRACE):
         while found:
             strike(found, signal.SIGKILL)
             await wait_gone(found, KILL_GRACE)
             # Again, since one may have started another before it was hit.
-            found = await _in_thread(find)
-    return await _in_thread(find) if found else []
+            found = await in_thread(look)
+    return await in_thread(look) if found else []
 
 
-async def _in_thread(find: Callable[[], list[Process]]) -> list[Process]:
+async def in_thread(find: Callable[[], list[Process]]) -> list[Process]:
     """Run `find` beside the loop: it reads hundreds of files."""
     return await anyio.to_thread.run_sync(find)
+
+
+def with_descendants(ancestors: Iterable[Process]) -> list[Process]:
+    """Living processes and all they have started, told by their parents, in whatever group."""
+    children: dict[int, list[process_table.Entry]] = {}
+    for found in process_table.entries():
+        if not found.is_dead:
+            children.setdefault(found.parent, []).append(found)
+    family = {process for process in ancestors if is_alive(process)}
+    pending = list(family)
+    while pending:
+        parent = pending.pop()
+        for child in children.get(parent.pid, ()):
+            process = Process(child.pid, child.birth)
+            if process not in family:
+                family.add(process)
+                pending.append(process)
+    return sorted(family)
 
 
 async def end_launch(launch: Launch, *, term_grace: float = 2.0) -> list[Process]:
     """End what is left of a launch of an earlier daemon, never a stranger; returns survivors.
 
-    Ours are: the leader by pid and birth, its group while that leader lives, and whoever carries
-    the mark. A pid that was given to somebody else in the meantime fits none of these.
+    Ours are: the leader by pid and birth, its group while that leader lives, whoever carries the
+    mark, and the descendants of all these. A pid that was given to somebody else in the meantime fits none of these.
     """
     if launch.boot_id != boot_id():
         return []

@@ -157,6 +157,8 @@ def lenient(kind: type[S], raw: bytes | Raw) -> S:
     kept: dict[str, object] = {}
     for field in msgspec.structs.fields(kind):
         if field.encode_name not in members:
+            if field.required:
+                raise msgspec.ValidationError(f"missing required field `{field.encode_name}`")
             continue
         try:
             kept[field.name] = _member(field.type, members[field.encode_name])

@@ -352,6 +352,61 @@ class RuntimeStatus(HostRecord, frozen=True):
     schema: str = RUNTIME_STATUS_SCHEMA
 
 
+class ClosedBinding(HostRecord, frozen=True):
+    """Which binding a reset ended, and in which process; null where there was none."""
+
+    binding: str | None
+    pid: int | None
+
+
+class RuntimeReset(HostRecord, frozen=True):
+    """The answer to `runtime/reset`."""
+
+    session_id: str
+    mode: str
+    next: str
+    closed: ClosedBinding
+    queued: int
+
+
+class Descendant(HostRecord, frozen=True):
+    """A process that an agent started, or that one of those did."""
+
+    pid: int
+    command: str
+    memory_bytes: int
+
+
+class ProcessRecord(HostRecord, frozen=True):
+    """An agent process of the ledger with what came of it; memory is each one's own."""
+
+    launch_id: str
+    agent_id: str
+    #: The session it was started for; null where several share it.
+    session_id: str | None
+    #: The sessions that are bound to it now.
+    session_ids: list[str]
+    pid: int | None
+    #: starting, live, stopping, or left: not seen to end by the daemon that started it.
+    state: str
+    command: str
+    memory_bytes: int | None
+    age_ms: int
+    descendants: list[Descendant]
+    #: Descendants that run outside the agent's process group.
+    left_group: list[int]
+
+
+class BackupDone(HostRecord, frozen=True):
+    """The answer to `host/backup`."""
+
+    path: str
+    bytes: int
+    duration_ms: int
+    #: How many files of secrets are in it.
+    secrets: int
+
+
 class AgentHealth(HostRecord, frozen=True):
     """Can this agent be started here."""
 
@@ -455,6 +510,44 @@ class Pong(HostRecord, frozen=True):
 
     now: str
     uptime_ms: int
+
+
+class Reloaded(HostRecord, frozen=True):
+    """The answer to `host/reload`: what counts otherwise now, or what is wrong with the files."""
+
+    #: Keys as they are written in the files.
+    changed: list[str]
+    agents: list[str]
+    #: Keys that count only at the next start.
+    needs_restart: list[str]
+    files: list[str]
+    loaded_at: str
+    problem: str | None
+    #: Each with `file`, `key`, `text`, `line`, `column`.
+    mistakes: list[dict[str, object]]
+
+
+class RetentionItem(HostRecord, frozen=True):
+    """A session that retention deleted, or would delete."""
+
+    session_id: str
+    agent_id: str
+    title: str | None
+    updated_at: str
+    bytes: int
+    #: `age` or `size`.
+    cause: str
+
+
+class RetentionDone(HostRecord, frozen=True):
+    """The answer to `host/retention`: the rules, what went or would go, and what is left."""
+
+    dry_run: bool
+    max_age_days: float | None
+    max_bytes: int | None
+    used_bytes: int
+    bytes: int
+    sessions: list[RetentionItem]
 
 
 class Done(HostRecord, frozen=True):

@@ -106,6 +106,15 @@ class RunParams(HostParams, frozen=True):
     host_run_id: str
 
 
+class RunResumeParams(HostParams, frozen=True):
+    """`run/resume`: a second try of an interrupted run, made once for each `resumeRequestId`."""
+
+    host_run_id: str
+    resume_request_id: str
+    #: Begin with the host's history instead of what the agent remembers.
+    with_history: bool = False
+
+
 class RunListParams(HostParams, frozen=True):
     """`run/list`, newest first."""
 
@@ -204,10 +213,37 @@ class RuntimeStatusParams(HostParams, frozen=True):
     document_id: str | None = None
 
 
+class RuntimeResetParams(HostParams, frozen=True):
+    """`runtime/reset`: what the next run begins with: the history, or the agent's own memory."""
+
+    session_id: str
+    next: Literal["cold", "continue"] = "cold"
+
+
+class ProcessesParams(HostParams, frozen=True):
+    """`runtime/processes`: of one session, or all."""
+
+    session_id: str | None = None
+
+
+class BackupParams(HostParams, frozen=True):
+    """`host/backup`: `path` is absolute; what is there stays unless `force`."""
+
+    path: str
+    force: bool = False
+    with_secrets: bool = False
+
+
 class AgentListParams(HostParams, frozen=True):
     """`agent/list`."""
 
     profile: str | None = None
+
+
+class RetentionParams(HostParams, frozen=True):
+    """`host/retention`: deletes by the configured rules; a dry run only tells."""
+
+    dry_run: bool = False
 
 
 class ShutdownParams(HostParams, frozen=True):

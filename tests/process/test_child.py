@@ -269,6 +269,18 @@ async def test_a_grandchild_is_found_when_its_launcher_is_gone(options: dict[str
         assert not processes.is_alive(grandchild)
 
 
+async def test_a_descendant_without_mark_and_group_goes_with_its_parent() -> None:
+    """It left the group and threw its environment away: its parent is what tells that it is ours.
+
+    The parent leaves at EOF, so that it must have been looked for before.
+    """
+    script = "setsid env -i sleep 1000 & echo $!; exec cat"
+    async with running(spec("sh", "-c", script)) as child:
+        stray = process(int(await line(child)))
+        assert await child.stop(eof_grace=20, term_grace=0.05) == []
+        assert not processes.is_alive(stray)
+
+
 async def test_a_child_blocked_on_full_pipes_still_sees_eof() -> None:
     code = """
 import os, sys, threading

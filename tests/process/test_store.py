@@ -37,7 +37,11 @@ async def test_a_new_store_is_private_and_says_which_it_is(path: Path) -> None:
         assert connection.execute("PRAGMA user_version").fetchone() == (SCHEMA_VERSION,)
         assert connection.execute("PRAGMA application_id").fetchone() == (APPLICATION_ID,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
-        assert connection.execute("SELECT number, at FROM migrations").fetchall() == [(1, now())]
+        assert connection.execute("SELECT number, at FROM migrations").fetchall() == [
+            (migration.number, now()) for migration in MIGRATIONS
+        ]
+        # What is deleted can be given back.
+        assert connection.execute("PRAGMA auto_vacuum").fetchone() == (2,)
 
 
 async def test_what_a_crash_left_of_a_new_store_is_cleared_away(path: Path) -> None:
@@ -144,17 +148,18 @@ async def test_a_wal_without_its_store_is_never_mixed_into_a_new_one(path: Path)
 
 
 def test_migrations_go_forward_each_whole_or_not_at_all() -> None:
-    second = Migration(2, "more", ("CREATE TABLE more (x)",))
-    broken = Migration(3, "broken", ("CREATE TABLE less (x)", "CREATE TABLE less (x)"))
+    last = MIGRATIONS[-1].number
+    more = Migration(last + 1, "more", ("CREATE TABLE more (x)",))
+    broken = Migration(last + 2, "broken", ("CREATE TABLE less (x)", "CREATE TABLE less (x)"))
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         migrate(connection, at=1)
         with pytest.raises(sqlite3.OperationalError):
-            migrate(connection, at=2, migrations=(*MIGRATIONS, second, broken))
+            migrate(connection, at=2, migrations=(*MIGRATIONS, more, broken))
 
-        assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+        assert connection.execute("PRAGMA user_version").fetchone() == (last + 1,)
         assert connection.execute("SELECT number, name, at FROM migrations").fetchall() == [
-            (1, MIGRATIONS[0].name, 1),
-            (2, "more", 2),
+            *((migration.number, migration.name, 1) for migration in MIGRATIONS),
+            (last + 1, "more", 2),
         ]
         tables = connection.execute("SELECT name FROM sqlite_schema WHERE name = 'less'").fetchall()
         assert tables == []

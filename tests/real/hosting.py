@@ -26,7 +26,7 @@ from tests.real.processes import processes_of
 
 #: Of a whole test, and of one wait in a thread that a cancellation cannot reach.
 TEST_SECONDS = 120
-WAIT_SECONDS = 60
+WAIT_SECONDS = 30
 START_SECONDS = 20
 #: Where a socket's path stays under the platform's limit; resolved, for /tmp may be a link.
 _SHORT = Path("/tmp").resolve()

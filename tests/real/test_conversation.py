@@ -1,5 +1,6 @@
 """A conversation with each real agent: what it says, what it does, what waits for it."""
 
+import os
 from pathlib import Path
 
 from acphost.wire.event import Kind
@@ -58,6 +59,30 @@ async def test_a_write_waits_for_a_person_and_lands_only_if_allowed(
         assert not (await host.client.list_decisions()).items
 
     assert found == {"reject_once": ("completed", False), "allow_once": ("completed", True)}
+
+
+async def test_a_dangerous_command_is_asked_for_and_runs_as_the_user_would_run_it(
+    tmp_path: Path, model: ModelServer, hermes: RealAgent
+) -> None:
+    mine = os.umask(0o077)
+    os.umask(mine)
+    async with hosting(tmp_path, model, hermes) as host:
+        build = host.workspace / "build"
+        build.mkdir()
+        talk = await host.talk(hermes)
+        tag = model.scene([hermes.run("rm -rf build && umask")], [Echo()])
+        run = await talk.begin(f"Clean up. {tag}")
+        asked = payload(await talk.until(run, Kind.PERMISSION_REQUESTED))
+        assert build.exists()
+        await talk.answer(run, "allow_once")
+        turn = await talk.end(run)
+        assert not build.exists()
+
+    kinds = [option["kind"] for option in asked["options"]]
+    assert len(kinds) == 5
+    assert kinds.count("allow_always") == 2  # only their ids tell them apart
+    assert turn.run.status == "completed"
+    assert f"{mine:04o}" in turn.answer
 
 
 async def test_a_file_is_read_and_a_tool_of_an_mcp_server_is_called(

@@ -55,6 +55,10 @@ class Daemon:
         self.work = folder / "work"
         self.work.mkdir()
         self.journal = JournalFile(self.state / "journal.db")
+        self.flags = ["--config", str(folder), "--socket", str(self.socket)]
+        self.flags += ["--state-dir", str(self.state)]
+        #: A program that becomes the daemon after it has set limits, say.
+        self.wrapper: list[str] = []
         self.seen: list[Event] = []
         self.environ = {
             name: value for name, value in os.environ.items() if not name.startswith("ACPHOST_")
@@ -112,8 +116,7 @@ class Daemon:
 
     def launch(self) -> subprocess.Popen[bytes]:
         """Start a daemon process, without waiting for anything."""
-        command = [sys.executable, "-m", "acphost", "serve", "--config", str(self.folder)]
-        command += ["--socket", str(self.socket), "--state-dir", str(self.state)]
+        command = [*self.wrapper, sys.executable, "-m", "acphost", "serve", *self.flags]
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
                 command, cwd=self.folder, env=self.environ, stdin=subprocess.DEVNULL,

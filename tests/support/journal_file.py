@@ -1,11 +1,14 @@
-"""The journal as a file: read with nothing of ours in between, and held against the invariants."""
+"""The journal as a file: every event in it, held against the invariants."""
 
 import json
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from acphost.journal.history import Bounds, History, SegmentCache, snapshot
 
 TERMINAL = {"run.completed", "run.failed", "run.cancelled", "run.interrupted"}
 ENDED = {"completed", "failed", "cancelled", "interrupted"}
@@ -33,13 +36,6 @@ class Row(NamedTuple):
         return json.loads(self.payload.decode("utf-8", "replace"))
 
 
-_EVENTS = """
-    SELECT e.offset, s.session_id, e.seq, r.run_id, e.kind, e.payload, e.host FROM events e
-    LEFT JOIN sessions s ON s.key = e.session_key LEFT JOIN runs r ON r.key = e.run_key
-    ORDER BY e.offset
-"""
-
-
 class JournalFile:
     """What is on disk, for a test to look at."""
 
@@ -57,14 +53,17 @@ class JournalFile:
 
     def rows(self) -> list[Row]:
         """Every event, in the order of the journal."""
-        connection = sqlite3.connect(self.path)
-        try:
-            return [
-                Row._make((*columns, json.loads(host or b"{}")))
-                for *columns, host in connection.execute(_EVENTS)
-            ]
-        finally:
-            connection.close()
+        whole = Bounds(limit=1 << 40, max_bytes=1 << 60)
+        connection = sqlite3.connect(self.path, isolation_level=None)
+        with closing(connection), snapshot(connection):
+            rows = History(connection, SegmentCache()).after_offset(0, whole)
+        return [
+            Row(
+                row.offset, row.session_id, row.seq, row.run_id, row.kind, row.payload,
+                json.loads(row.host or b"{}"),
+            )
+            for row in rows
+        ]  # fmt: skip
 
     def problems(self) -> list[str]:
         """Every broken invariant, in a sentence; to be asked when no daemon runs."""

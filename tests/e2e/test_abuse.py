@@ -1,0 +1,231 @@
+"""Clients that do harm to the socket: they are cut short, and nobody else notices."""
+
+import json
+import socket
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import ExitStack, asynccontextmanager
+
+import anyio
+from anyio.abc import TaskStatus
+
+from tests.support.daemon import Daemon, eventually, running_daemon
+from tests.support.wire import Frame, Wire
+
+GATED = 'ON prompt "wait"\n    GATE ${DIR}/go\n    MSG "done"\n'
+#: What a good client may have to wait for an answer; the aim is a tenth of it on a quiet machine.
+PROMPT_ANSWER = 1.0
+
+
+@asynccontextmanager
+async def unharmed(daemon: Daemon) -> AsyncGenerator[None]:
+    """A turn runs and a good client asks all the time; both end well, and no file stays open."""
+    session = await daemon.session()
+    run = await daemon.send(session, "wait")
+    await daemon.hears("session/prompt")
+    files, slowest = daemon.descriptors(), 0.0
+
+    async def ask(*, task_status: TaskStatus[None]) -> None:
+        nonlocal slowest
+        async with daemon.wire() as good:
+            task_status.started()
+            while True:
+                asked = anyio.current_time()
+                await good.result("host/ping")
+                slowest = max(slowest, anyio.current_time() - asked)
+                await anyio.sleep(0.01)
+
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(ask)
+        yield
+        tasks.cancel_scope.cancel()
+    assert slowest < PROMPT_ANSWER
+    daemon.open("go")
+    assert (await daemon.wait(run)).status == "completed"
+    assert await daemon.text(run) == "done"
+    # The readers of the store may have come in between.
+    await eventually(lambda: daemon.descriptors() <= files + 2)
+
+
+async def test_nobody_may_stay_without_a_word() -> None:
+    """Silence, and half a line, end with the time for a handshake; the reason is told."""
+    async with (
+        running_daemon(GATED, host={"limits": {"handshake_timeout": 0.4}}) as daemon,
+        unharmed(daemon),
+        daemon.wire(greet=False) as silent,
+        daemon.wire(greet=False) as halting,
+    ):
+        await halting.send_bytes(b"{")
+        for client in (silent, halting):
+            assert (await client.read())["error"]["data"]["code"] == "not_initialized"
+            await client.closed()
+
+
+async def test_a_line_without_an_end_costs_the_limit_and_no_more() -> None:
+    """32 MB from strangers and from friends: refused at the limit, memory stays where it was."""
+    limits = {"client_line_bytes": 2 << 20}
+    async with running_daemon(GATED, host={"limits": limits}) as daemon, unharmed(daemon):
+        before = daemon.memory()
+        for greet, limit in ((False, 1 << 20), (True, 2 << 20)):
+            async with daemon.wire(greet=greet) as bad:
+                for _ in range(32):
+                    await bad.send_bytes(b"x" * (1 << 20))
+                error = (await bad.read())["error"]["data"]
+                assert (error["code"], error["limit"]) == ("too_large", limit)
+                await bad.send_bytes(b"\n")
+                answer = await bad.call("host/ping")
+                assert ("result" in answer) == greet
+        assert daemon.memory() - before < 24 << 20
+
+
+async def test_garbage_is_answered_line_by_line() -> None:
+    """Bad UTF-8, NULs, arrays, numbers, nesting: an error each, and the connection goes on."""
+    lines = [
+        b"\xff\xfe", b"\x00", b"nonsense", b"[]", b"17", b'"text"', b"{}", b"{" * 5000,
+        b"[" * 100_000, b'{"jsonrpc":"2.0","id":1.5,"method":"host/ping"}', b"\x1b[2J{",
+        b'{"jsonrpc":"2.0","id":null,"method":"\xff"}',
+    ]  # fmt: skip
+    async with running_daemon(GATED) as daemon, unharmed(daemon), daemon.wire() as bad:
+        await bad.send_bytes(b"\n".join([*lines, b"", b"  ", b""]))
+        for line in lines:
+            assert (await bad.read())["error"]["code"] in (-32700, -32600), line
+        await bad.result("host/ping")
+
+
+async def test_more_connections_than_files() -> None:
+    """Two thousand of them under a limit of 256 files: some are told, all others are heard."""
+    async with running_daemon(GATED, prepare=_with_files(256)) as daemon, unharmed(daemon):
+        told = {"overloaded": 0, "closed": 0}
+        for _ in range(20):
+            with ExitStack() as crowd:
+                for _ in range(100):
+                    each = crowd.enter_context(socket.socket(socket.AF_UNIX))
+                    each.settimeout(5)
+                    await anyio.to_thread.run_sync(each.connect, str(daemon.socket))
+                await anyio.sleep(0)
+                each.setblocking(True)
+                with anyio.move_on_after(0.02):
+                    await anyio.wait_readable(each)
+                    line = each.recv(4096)
+                    error = json.loads(line)["error"]["data"] if line else {"code": "closed"}
+                    assert error.get("retryAfterMs", 1) > 0
+                    told[error["code"]] += 1
+            async with daemon.wire() as good:
+                await good.result("host/ping")
+        stats = await daemon.client.stats()
+        descriptors = stats["descriptors"]
+        assert isinstance(descriptors, dict)
+        assert descriptors["limit"] == 256
+        assert "Traceback" not in daemon.log()
+
+
+async def test_the_silent_make_room_for_those_who_speak() -> None:
+    """Every place is taken by connections that say nothing: a newcomer is served all the same."""
+    limits = {"max_connections": 8, "handshake_timeout": 60}
+    async with running_daemon(GATED, host={"limits": limits}) as daemon, unharmed(daemon):
+        async with anyio.create_task_group() as tasks:
+
+            async def lurk() -> None:
+                async with daemon.wire(greet=False) as lurker:
+                    await lurker.closed()
+
+            for _ in range(12):
+                tasks.start_soon(lurk)
+            with anyio.fail_after(10):
+                while True:
+                    try:
+                        async with daemon.wire() as good:
+                            await good.result("host/ping")
+                            break
+                    except (AssertionError, OSError, anyio.EndOfStream, anyio.BrokenResourceError):
+                        await anyio.sleep(0.05)
+            tasks.cancel_scope.cancel()
+
+
+async def test_too_many_requests_at_once_are_put_off() -> None:
+    """Above the limit of open requests the answer is `overloaded`, with when to ask again."""
+    limits = {"max_in_flight": 4}
+    async with running_daemon(GATED, host={"limits": limits}) as daemon:
+        run = await daemon.send(await daemon.session(), "wait")
+        async with daemon.wire() as busy:
+            wait = {"hostRunId": run.host_run_id}
+            await busy.send(*(_request(n, "run/wait", wait) for n in range(6)))
+            for refused in (4, 5):
+                error = (await busy.answer(refused))["error"]
+                assert (error["code"], error["data"]["code"]) == (-32050, "overloaded")
+                assert error["data"]["retryable"] is True
+                assert error["data"]["retryAfterMs"] > 0
+            daemon.open("go")
+            ended = [await busy.read() for _ in range(4)]
+            assert {frame["id"] for frame in ended} == {0, 1, 2, 3}
+            assert {frame["result"]["status"] for frame in ended} == {"completed"}
+            await busy.result("host/ping")
+
+
+async def test_a_flood_of_requests_that_nobody_reads_the_answers_of() -> None:
+    """The daemon stops reading from it: memory is bounded, and the others are served."""
+    async with running_daemon(GATED) as daemon, unharmed(daemon), daemon.wire() as bad:
+        before = daemon.memory()
+        flood = b"".join(
+            json.dumps(_request(n, "host/stats", None)).encode() + b"\n" for n in range(2000)
+        )
+        taken = 0
+        with anyio.move_on_after(2):
+            while taken < 200:
+                await bad.send_bytes(flood)
+                taken += 1
+        assert taken < 200, "it takes whatever comes"
+        assert daemon.memory() - before < 40 << 20
+
+
+async def test_a_subscriber_that_does_not_read() -> None:
+    """60 MB of events: the turn takes its normal time; memory stays bounded; none is missing."""
+    script = f'ON prompt\n    REPEAT 15000\n        MSG "{"0123456789" * 400}"\n'
+    async with running_daemon(script) as daemon, daemon.wire() as stopped:
+        session = await daemon.session()
+        await stopped.result("events/subscribe", {"scope": {"sessionId": session}})
+        before = daemon.memory()
+        run = await daemon.ask(session, "q")
+
+        assert run.status == "completed"
+        assert daemon.memory() - before < 40 << 20
+        seen: list[int] = []
+        while not seen or seen[-1] < int(run.terminal_seq or 0):
+            frame = await stopped.read()
+            seen += [int(event["seq"]) for event in frame["params"]["events"]]
+        assert seen == list(range(1, len(seen) + 1))
+
+
+async def test_they_leave_in_the_middle_of_an_answer() -> None:
+    """Megabytes are on their way when the other end is gone: it ends that connection only."""
+    script = GATED + 'ON prompt "much"\n    REPEAT 20000\n        MSG "0123456789"\n'
+    async with running_daemon(script) as daemon:
+        much = await daemon.ask(await daemon.session(), "much")
+        async with unharmed(daemon):
+            for end in (Wire.reset, Wire.reset, _close_half):
+                async with daemon.wire() as bad:
+                    asked = {"hostRunId": much.host_run_id, "limit": 2000}
+                    await bad.send(*(_request(n, "run/events", asked) for n in range(20)))
+                    end(bad)
+
+
+def _close_half(client: Wire) -> None:
+    """Leave by the end of the block, with nothing read."""
+
+
+def _request(number: int, method: str, params: object) -> Frame:
+    frame: Frame = {"jsonrpc": "2.0", "id": number, "method": method}
+    return frame if params is None else {**frame, "params": params}
+
+
+def _with_files(limit: int):  # noqa: ANN202
+    code = (
+        "import os, resource, sys;"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, ({limit}, {limit}));"
+        "os.execv(sys.argv[1], sys.argv[1:])"
+    )
+
+    def prepare(daemon: Daemon) -> None:
+        daemon.wrapper = [sys.executable, "-c", code]
+
+    return prepare

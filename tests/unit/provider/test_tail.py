@@ -1,0 +1,36 @@
+"""The end of a stream, kept in bounded memory."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from acphost.provider.tail import MAX_LINE_BYTES, MAX_LINES, Tail
+
+
+def test_the_last_lines_are_kept() -> None:
+    tail = Tail()
+    tail.feed(b"".join(b"line %d\n" % n for n in range(200)))
+    assert tail.lines() == [f"line {n}" for n in range(200 - MAX_LINES, 200)]
+    assert tail.total_lines == 200
+
+
+def test_an_unfinished_line_counts() -> None:
+    tail = Tail()
+    tail.feed(b"panic: x")
+    assert tail.text() == "panic: x"
+
+
+def test_bytes_that_are_no_text_are_shown_somehow() -> None:
+    tail = Tail()
+    tail.feed(b"caf\xe9\r\n")
+    assert tail.lines() == ["caf\ufffd"]
+
+
+@given(st.binary(max_size=5000), st.lists(st.integers(0, 5000), max_size=8))
+def test_how_it_is_cut_changes_nothing_that_is_kept(data: bytes, cuts: list[int]) -> None:
+    whole, pieces = Tail(), Tail()
+    whole.feed(data)
+    places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
+    for start, end in zip(places, places[1:], strict=False):
+        pieces.feed(data[start:end])
+    assert pieces.lines() == whole.lines()
+    assert all(len(line.encode()) <= 3 * MAX_LINE_BYTES for line in whole.lines())
