@@ -14,6 +14,7 @@ from acphost.wire.host import TERMINAL_STATUSES, RunStatus
 
 _SYNTAX = msgspec.json.Decoder(msgspec.Raw)
 _HOST = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_FALSE = msgspec.Raw(b"false")
 _ENDINGS = {
     Kind.RUN_COMPLETED: RunStatus.COMPLETED,
     Kind.RUN_FAILED: RunStatus.FAILED,
@@ -251,7 +252,7 @@ def _is_late(event: AuditedEvent) -> bool:
     if event.host is None:
         return False
     try:
-        return _HOST.decode(event.host).get("late") == b"true"
+        return bytes(_HOST.decode(event.host).get("late", _FALSE)) == b"true"
     except msgspec.DecodeError:
         return False
 

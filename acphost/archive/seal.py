@@ -51,19 +51,33 @@ class Sealer:
         try:
             task_status.started()
             async with read_pool(self._store.path, busy_timeout=_BUSY_TIMEOUT, size=1) as pool:
-                left = await pool.call(read_unsealed)
-                self._due.extendleft(sorted(left, key=lambda each: each.ended_at, reverse=True))
+                await self._look(pool)
                 while True:
                     await self._wait()
-                    await self.work(pool)
+                    await self._work(pool)
         finally:
             self._store.feed.detach(self, None)
 
-    async def work(self, pool: ReadPool) -> None:
+    async def _look(self, pool: ReadPool) -> None:
+        try:
+            left = await pool.call(read_unsealed)
+        except StorageError as exc:
+            log.warning("not_sealed", reason=str(exc))
+        else:
+            self._due.extendleft(sorted(left, key=lambda each: each.ended_at, reverse=True))
+
+    async def _work(self, pool: ReadPool) -> None:
         """Seal all that is due now, then give room back."""
         sealed = 0
         while self._due and self._seconds_left() <= 0:
-            sealed += await self._seal(pool, self._due.popleft())
+            ended = self._due.popleft()
+            try:
+                sealed += await self._seal(pool, ended)
+            except StorageError as exc:
+                # Its events stay as they are, and readable as far as they are.
+                log.warning("not_sealed", session=ended.session_key, reason=str(exc))
+            except Exception:  # border: packing can wait, the daemon cannot
+                log.exception("sealing_failed", session=ended.session_key)
         if sealed:
             await give_back(self._store)
 
@@ -87,14 +101,7 @@ class Sealer:
             # A store that is full, or busy, has better to do than this.
             await self._store.writer.drain()
             started = time.monotonic()
-            try:
-                sealed = await pool.call(
-                    lambda connection: read_sealable(connection, cache, key, upto)
-                )
-            except StorageError as exc:
-                # Its events stay as they are, and readable as far as they are.
-                log.warning("not_sealed", session=key, reason=str(exc))
-                return segments
+            sealed = await pool.call(lambda connection: read_sealable(connection, cache, key, upto))
             if sealed is None:
                 return segments
             await self._store.writer.settled(self._store.writer.record(sealed.statements()))
@@ -104,9 +111,12 @@ class Sealer:
 
 async def give_back(store: Store) -> None:
     """Shrink the file by what sealing or deleting has freed, a little at a time."""
-    while (await store.reader.space()).can_shrink:
-        await store.writer.drain()
-        started = time.monotonic()
-        if not await store.writer.shorten(STEP):
-            return
-        await anyio.sleep(_LEISURE * (time.monotonic() - started))
+    try:
+        while (await store.reader.space()).can_shrink:
+            await store.writer.drain()
+            started = time.monotonic()
+            if not await store.writer.shorten(STEP):
+                return
+            await anyio.sleep(_LEISURE * (time.monotonic() - started))
+    except StorageError as exc:
+        log.warning("not_shortened", reason=str(exc))

@@ -13,10 +13,16 @@ from acphost.daemon.configuration import Configuration
 from acphost.daemon.reload import Reloader
 from acphost.daemon.upkeep import Upkeep
 from acphost.daemon.version import version
+from acphost.errors import OverloadedError
 from acphost.ids import SubscriptionId, epoch_ms
 from acphost.journal.store import Store
 from acphost.provider.pool import AgentPool
-from acphost.server.connection import Attendance, ClientConnection, ConnectionLimits
+from acphost.server.connection import (
+    RETRY_AFTER_MS,
+    Attendance,
+    ClientConnection,
+    ConnectionLimits,
+)
 from acphost.server.subscription import Subscription, View
 from acphost.session.house import House
 from acphost.session.processes import ProcessBoard
@@ -34,6 +40,9 @@ from acphost.wire.host import (
     RetentionDone,
 )
 from acphost.wire.params import BackupParams
+
+#: Areas whose answers are true at any time: events are history, whatever their runs are now.
+_ALWAYS = frozenset({"initialize", "host", "agent", "events"})
 
 
 class Stop(Protocol):
@@ -65,6 +74,8 @@ class DaemonHost:
         self._started = epoch_ms()
         self._end = stop
         settings_now: Callable[[], Settings] = lambda: self._settings  # noqa: E731  read late
+        #: What the last daemon left is put right.
+        self.is_ready = False
         self.house = house
         self.queries = Queries(store, house)
         self.upkeep = Upkeep(store, house, settings_now)
@@ -110,6 +121,15 @@ class DaemonHost:
     def head(self) -> int:
         """The last committed offset."""
         return self._store.writer.head
+
+    def check_ready(self, method: str) -> None:
+        """Raises until what a crash left is put right: before, the store is not to be believed."""
+        if self.is_ready or method.partition("/")[0] in _ALWAYS:
+            return
+        health = self._store.writer.health
+        if health.since is not None:
+            raise health.error()
+        raise OverloadedError("the daemon is starting", retryAfterMs=RETRY_AFTER_MS)
 
     def ping(self) -> Pong:
         """Alive, and since when."""

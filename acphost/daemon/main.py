@@ -38,6 +38,8 @@ log = get_logger()
 
 #: Seconds between switches of threads: a commit that is done should not wait 5 ms for the loop.
 SWITCH_INTERVAL = 0.0005
+#: How long (seconds) the last events may take to the disk.
+LAST_WRITES = 10.0
 #: How long clients may take to receive the last events.
 FAREWELL = 1.0
 
@@ -82,6 +84,8 @@ class Daemon:
         self._pool: AgentPool | None = None
         self._stop = anyio.Event()
         self._hurry = anyio.Event()
+        self._may_open = anyio.Event()
+        self._is_bound = anyio.Event()
         self._had_terminal = sys.stderr.isatty()
 
     @property
@@ -108,32 +112,47 @@ class Daemon:
                 self._configuration, tell=self._tell, on_change=self._on_configuration
             )
             tasks.start_soon(self._heed_signals, reloader)
-            swept = await sweep_processes(store, epoch_ms)
-            reconciled = await reconcile(store, epoch_ms)
-            pool, house, attendance = await self._open_house(tasks, store)
+            pool, house, attendance = self._make_house(store)
             host = DaemonHost(
                 store, house, pool, self._configuration, attendance, reloader, stop=self.stop
             )
+            tasks.start_soon(self._recover, store, host, pool, tasks)
+            await self._may_open.wait()
             listener = unix.bind(self._socket_path)
+            self._is_bound.set()
             try:
                 tasks.start_soon(serve_clients, listener, host, attendance)
-                tasks.start_soon(host.upkeep.run)
                 tasks.start_soon(reloader.run)
-                store.writer.append(None, [note(Kind.HOST_STARTED, {
-                    "version": version(), "pid": os.getpid(),
-                    "processesEnded": swept, "sessionsReconciled": reconciled,
-                })], at=epoch_ms())  # fmt: skip
-                log.info("ready", socket=str(self._socket_path), swept=swept, reconciled=reconciled)
                 await self._stop.wait()
             finally:
                 listener.close()
             await self._leave(store, house, pool)
+            await self._write_out(store)
             await _say_farewell(attendance)
             tasks.cancel_scope.cancel()
 
-    async def _open_house(
-        self, tasks: TaskGroup, store: Store
-    ) -> tuple[AgentPool, House, Attendance]:
+    async def _recover(
+        self, store: Store, host: DaemonHost, pool: AgentPool, tasks: TaskGroup
+    ) -> None:
+        """Put right what the last daemon left, and go to work.
+
+        The socket opens behind it, unless the disk keeps it waiting: then it opens at once, and
+        tells just that.
+        """
+        swept = await sweep_processes(store, epoch_ms)
+        reconciled = await reconcile(store, epoch_ms)
+        await tasks.start(pool.run)
+        await tasks.start(host.house.run)
+        host.is_ready = True
+        self._may_open.set()
+        await self._is_bound.wait()
+        tasks.start_soon(host.upkeep.run)
+        told = {"version": version(), "pid": os.getpid(),
+                "processesEnded": swept, "sessionsReconciled": reconciled}  # fmt: skip
+        self._tell(Kind.HOST_STARTED, told)
+        log.info("ready", socket=str(self._socket_path), swept=swept, reconciled=reconciled)
+
+    def _make_house(self, store: Store) -> tuple[AgentPool, House, Attendance]:
         attendance = Attendance()
         pool = AgentPool(
             lambda: self._settings,
@@ -154,8 +173,6 @@ class Daemon:
             ),
         )
         self._pool = pool
-        await tasks.start(pool.run)
-        await tasks.start(house.run)
         return pool, house, attendance
 
     async def _leave(self, store: Store, house: House, pool: AgentPool) -> None:
@@ -164,7 +181,7 @@ class Daemon:
         store.writer.append(None, [note(Kind.HOST_STOPPING)], at=epoch_ms())
         house.close()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._give_up, pool, tasks.cancel_scope)
+            tasks.start_soon(self._give_up, tasks.cancel_scope)
             with anyio.move_on_after(self._settings.drain.timeout):
                 await house.turns_over()
             tasks.cancel_scope.cancel()
@@ -173,7 +190,21 @@ class Daemon:
             await house.leave()
             tasks.cancel_scope.cancel()
 
-    async def _give_up(self, pool: AgentPool, scope: anyio.CancelScope) -> None:
+    async def _write_out(self, store: Store) -> None:
+        """All of it on disk, but a disk that is full is not waited for without end.
+
+        What is not written then was not told to anybody either: the next start finds the state as
+        clients saw it last.
+        """
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._give_up, tasks.cancel_scope)
+            with anyio.move_on_after(LAST_WRITES):
+                await store.writer.drain()
+            tasks.cancel_scope.cancel()
+        if store.writer.uncommitted_bytes:
+            log.error("left_unwritten", bytes=store.writer.uncommitted_bytes)
+
+    async def _give_up(self, scope: anyio.CancelScope) -> None:
         await self._hurry.wait()
         scope.cancel()
 
@@ -208,6 +239,8 @@ class Daemon:
         """Tell the log and, as soon as it can be kept, the journal."""
         is_well = health.state is StorageState.OK
         (log.info if is_well else log.error)("storage", state=health.state, reason=health.reason)
+        if not is_well:
+            self._may_open.set()
         kind = Kind.STORAGE_RECOVERED if is_well else Kind.STORAGE_DEGRADED
         self._tell(kind, {"state": health.state, "reason": health.reason})
 

@@ -227,6 +227,7 @@ class AgentConnection:
 
     def _take_repaired(self, repaired: Repaired, at: int) -> None:
         """A line that had to be mended: what the journal keeps is still the agent's own bytes."""
+        self.anomalies += 1
         message = repaired.message
         if repaired.lossy and isinstance(message, Notification):
             exact = verbatim_member(repaired.line, "params")

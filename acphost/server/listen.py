@@ -1,10 +1,11 @@
 """The door: who may come in, how many, and that no guest harms the others."""
 
+from contextlib import suppress
 from typing import Protocol
 
 import anyio
 
-from acphost.errors import OverloadedError
+from acphost.errors import ConnectionLostError, OverloadedError
 from acphost.log import get_logger
 from acphost.rpc.codec import encode_failure
 from acphost.rpc.failures import error_object
@@ -43,7 +44,8 @@ async def serve_clients(listener: Listener, host: Doorkeeper, attendance: Attend
         limit = host.max_connections
         busy = OverloadedError(f"{limit} clients are connected", retryAfterMs=RETRY_AFTER_MS)
         if len(attendance.connections) >= limit and not _make_room(attendance, busy):
-            stream.try_send(encode_failure(None, error_object(busy)))
+            with suppress(ConnectionLostError):  # it has left already
+                stream.try_send(encode_failure(None, error_object(busy)))
             return
         connection = ClientConnection(stream, methods, host.connection_limits)
         attendance.connections.add(connection)

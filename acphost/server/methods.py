@@ -78,6 +78,9 @@ class Host(Protocol):
     def admins(self) -> list[str]:
         """Actors with the role admin; empty: all."""
 
+    def check_ready(self, method: str) -> None:
+        """Raises while a method cannot be answered truthfully yet."""
+
     def ping(self) -> Pong:
         """Alive, since when."""
 
@@ -176,6 +179,7 @@ class Methods:
         if method != "initialize":
             if connection.identity is None:
                 raise NotInitializedError(f"{method} came before `initialize`")
+            self._host.check_ready(method)
             authorise(connection.identity.role, method, self._access.get(method, Access.ANY))
         return await self._registry.call(connection, method, params)
 

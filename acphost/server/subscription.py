@@ -75,6 +75,7 @@ class Subscription:
         self._reader = reader
         self._outbox = outbox
         self._scanned = head
+        self._last_offset = 0
         self._is_live = False
         self._backlog = Backlog()
         self._lagging = anyio.Event()
@@ -174,6 +175,7 @@ class Subscription:
         )
 
     def _send(self, events: bytes, last: EventRow) -> None:
+        self._last_offset = last.offset
         seq = b"" if self._view.session_key is None else b',"seq":"%018d"' % (last.seq or 0)
         self._outbox.put(
             b'%b%b],"cursor":{"offset":"%018d"%b}}}\n' % (self._prefix, events, last.offset, seq)
@@ -181,7 +183,8 @@ class Subscription:
 
     def _tell_caught_up(self) -> None:
         seq = b"" if self._view.session_key is None else b',"seq":"%018d"' % self._after
+        # What is committed can be read a moment before it is published: a cursor never goes back.
+        offset = max(self._scanned(), self._last_offset)
         self._outbox.put(
-            b'%b],"cursor":{"offset":"%018d"%b},"caughtUp":true}}\n'
-            % (self._prefix, self._scanned(), seq)
+            b'%b],"cursor":{"offset":"%018d"%b},"caughtUp":true}}\n' % (self._prefix, offset, seq)
         )

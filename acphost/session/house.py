@@ -129,7 +129,7 @@ class House:
             for run, content in zip(waiting, contents, strict=True):
                 conversation.state.queue.join(Waiting(run, content or b"[]"))
             conversation.state.unresolved.update(run.run_id for run in unresolved)
-            conversation.wake()
+            conversation.state.wake()
             return conversation
 
     def _settle_in(self, row: SessionRow, seq: int) -> Conversation:
@@ -259,7 +259,7 @@ class House:
             run = self._new_run(conversation.row, params, origin)
             run.idempotency_key, run.fingerprint, run.preview = key, fingerprint, preview
             run.target, run.target_hash = target, requests.snapshot_hash(target)
-            ticket = conversation.accept(run, content, msgspec.Raw(content), origin)
+            ticket = conversation.queue.accept(run, content, msgspec.Raw(content), origin)
             with anyio.CancelScope(shield=True):
                 # Until it is on disk the key must stay ours, whether or not the client stays.
                 await self._store.writer.durable(ticket)
@@ -347,7 +347,7 @@ class House:
                 parent, params, origin,
                 key=self._store.writer.next_run_key(), run_id=mint("run"), now=self._now(),
             )  # fmt: skip
-            ticket = conversation.accept(run, content, msgspec.Raw(content), origin)
+            ticket = conversation.queue.accept(run, content, msgspec.Raw(content), origin)
             with anyio.CancelScope(shield=True):
                 await self._store.writer.durable(ticket)
             return run.run_id
@@ -356,7 +356,7 @@ class House:
         """A person has taken note of an interrupted run."""
         run = await self._find_run(run_id)
         conversation = await self.conversation(run.session_id)
-        await self._store.writer.durable(conversation.dismiss(run, origin))
+        await self._store.writer.durable(conversation.queue.dismiss(run, origin))
 
     async def wait_run(self, run_id: str, timeout_ms: int | None) -> None:
         """Return when the run has ended and its end is on disk, or after the timeout."""
@@ -365,7 +365,7 @@ class House:
             return
         conversation = await self.conversation(run.session_id)
         with anyio.move_on_after(None if timeout_ms is None else timeout_ms / 1000):
-            await conversation.until_over(run_id)
+            await conversation.state.until_over(run_id)
             await self._store.writer.settled(self._store.writer.record(()))
 
     # -- agents -----------------------------------------------------------------------------------
@@ -400,12 +400,12 @@ class House:
     async def hold_queue(self, session_id: str, reason: str | None, origin: Origin) -> None:
         """Let nothing further start in a session."""
         conversation = await self.conversation(session_id)
-        await self._store.writer.durable(conversation.hold(reason, origin))
+        await self._store.writer.durable(conversation.queue.hold(reason, origin))
 
     async def release_queue(self, session_id: str, origin: Origin) -> None:
         """Let the session's queue go on."""
         conversation = await self.conversation(session_id)
-        await self._store.writer.durable(conversation.release(origin))
+        await self._store.writer.durable(conversation.queue.release(origin))
 
     # -- decisions --------------------------------------------------------------------------------
 
@@ -416,7 +416,7 @@ class House:
         """
         for conversation in self._conversations.values():
             if conversation.state.desk.get(permission_id) is not None:
-                await conversation.respond(permission_id, option_id, origin)
+                await conversation.questions.answer(permission_id, option_id, origin=origin)
                 break
         else:
             # Somebody may have answered a moment ago: what is on its way to the disk decides.
@@ -443,12 +443,11 @@ class House:
             await conversation.turn_over()
 
     async def leave(self) -> None:
-        """Interrupt the turns that still run, end all agents, and have it all on disk."""
+        """Interrupt the turns that still run, and end all agents."""
         for conversation in self._conversations.values():
             conversation.interrupt()
             conversation.part()
         await self._pool.close()
-        await self._store.writer.drain()
 
 
 async def _supervise(conversation: Conversation, scope: anyio.CancelScope) -> None:

@@ -167,7 +167,6 @@ class Listener:
         if is_stopping:
             # Nobody should be asked about this turn any more.
             change.add(state.desk.cancel_all(None)[1])
-        state.refresh()
         ticket = self._scribe.write(change.drafts, statements=change.statements)
         if turn is not None:
             turn.alive.set()
@@ -185,7 +184,6 @@ class Listener:
             run = state.late_run(self._now())
             late = {"late": True} if run is not None else None
             drafts.append(note(Kind.AGENT_STDERR, {"text": gone.stderr}, run=run, host=late))
-        state.refresh()
         if drafts:
             self._scribe.write(drafts, statements=change.statements)
         if self.binder is not None:

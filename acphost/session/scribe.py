@@ -1,6 +1,6 @@
 """Writes the history of one session: events and the rows they change, as one unit each."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -54,6 +54,8 @@ class Scribe:
         self._now = now
         self.log = log
         self.row = row
+        #: Called before each write, so that the row that is saved tells what is so now.
+        self.refresh: Callable[[], None] = lambda: None
 
     @property
     def next_seq(self) -> int:
@@ -69,6 +71,7 @@ class Scribe:
     ) -> Ticket:
         """Append events with the session's row, these runs' rows and further statements."""
         at = self._now()
+        self.refresh()
         self.row.updated_at = at
         changed = [save_session(self.row)]
         for run in runs:

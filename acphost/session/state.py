@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+import anyio
+
 from acphost.journal.rows import RunRow, SessionRow
 from acphost.session.decisions import DecisionDesk
 from acphost.session.queue import RunQueue
@@ -34,6 +36,24 @@ class SessionState:
     last_sign: int | None = None
     #: Interrupted runs that nobody has resumed or dismissed.
     unresolved: set[str] = field(default_factory=set)
+    #: Set when the worker has a reason to look at the queue again.
+    work: anyio.Event = field(default_factory=anyio.Event)
+    _over: dict[str, anyio.Event] = field(default_factory=dict)
+
+    def wake(self) -> None:
+        """Have the worker look at the queue again."""
+        self.work.set()
+
+    async def until_over(self, run_id: str) -> None:
+        """Return when the run neither waits nor runs."""
+        if self.queue.find(run_id) or (self.turn is not None and self.turn.run.run_id == run_id):
+            await self._over.setdefault(run_id, anyio.Event()).wait()
+
+    def announce_end(self, run: RunRow) -> None:
+        """Tell those who wait for it that a run is over."""
+        over = self._over.pop(run.run_id, None)
+        if over is not None:
+            over.set()
 
     def refresh(self) -> None:
         """Bring the stored status up to the facts, strongest word first (contract section 1)."""

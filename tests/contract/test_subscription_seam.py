@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import anyio
 import pytest
 from anyio.lowlevel import checkpoint
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acphost.ids import SubscriptionId
@@ -135,6 +135,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.parametrize("scope", VIEWS)
+@settings(max_examples=60)
 @given(history=st.lists(st.sampled_from([1, 2]), max_size=8), steps=STEPS, after=st.integers(0, 3))
 def test_every_row_of_the_scope_comes_once_and_in_order(
     scope: str, history: list[int], steps: list[object], after: int

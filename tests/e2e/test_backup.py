@@ -92,6 +92,7 @@ async def test_a_restore_brings_back_what_was_there() -> None:
         assert (await say(daemon, "fsck", str(aside))).code == 0
         # Elsewhere, since the client that followed the old store is refused by this one.
         daemon.socket = daemon.folder / "s2"
+        daemon.flags += ["--socket", str(daemon.socket)]
         await daemon.start()
         async with daemon.connect() as client:
             assert client.store_id != old_store

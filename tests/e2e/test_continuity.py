@@ -106,7 +106,7 @@ async def test_resume_fails_and_load_works() -> None:
 
 
 async def test_an_agent_that_cannot_load_is_told_the_history() -> None:
-    """Cold: one delimited block ahead of the prompt, its size in the status; the prompt is clean."""
+    """Cold: one delimited block ahead of a clean prompt, and its size in the status."""
     script = FORGETS + 'ON prompt "hi"\n    MSG "one"\nON prompt\n    MSG "two"\n'
     async with running_daemon(script) as daemon:
         session, after = await second_life(daemon, script)

@@ -6,6 +6,7 @@ import signal
 import anyio
 import pytest
 
+from acphost.client.client import Client
 from acphost.errors import AlreadyResolvedError, InvalidParamsError, PermissionNotFoundError
 from tests.support.daemon import payload, running_daemon
 
@@ -55,30 +56,18 @@ ON prompt
     async with running_daemon(script) as daemon, daemon.connect() as other:
         session = await daemon.session()
         run = await daemon.send(session, "ask")
-        told: list[str | None] = []
-        for _ in range(30):
-            question = await daemon.question(session)
-            answers: list[str | None] = []
-
-            async def answer(
-                client: object, option: str, permission: str, into: list[str | None]
-            ) -> None:
-                try:
-                    decided = await client.respond(permission, option)  # type: ignore[attr-defined]
-                    into.append(decided.option_id)
-                except AlreadyResolvedError as exc:
-                    into.append(str(exc.details["optionId"]))
-
-            async with anyio.create_task_group() as tasks:
-                tasks.start_soon(answer, daemon.client, "a", question.permission_id, answers)
-                tasks.start_soon(answer, other, "d", question.permission_id, answers)
-            assert answers[0] == answers[1]
-            told.append(answers[0])
-            await daemon.until(
-                session,
-                lambda seen, at=len(told): at == 30 or seen.status == "waiting",  # type: ignore[misc]
-                "the next question",
-            )
+        told = []
+        async with daemon.client.subscribe(
+            run_id=run.host_run_id, kinds=["permission.requested"]
+        ) as questions:
+            for _ in range(30):
+                permission = payload(await anext(questions))["permissionId"]
+                answers: list[object] = []
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(_answer, daemon.client, permission, "a", answers)
+                    tasks.start_soon(_answer, other, permission, "d", answers)
+                assert answers[0] == answers[1]
+                told.append(answers[0])
         await daemon.wait(run)
 
         assert (await daemon.text(run)).split() == told
@@ -86,6 +75,13 @@ ON prompt
             payload(event)["optionId"] for event in await daemon.events(run, "permission.resolved")
         ]
         assert journaled == told
+
+
+async def _answer(client: Client, permission: str, option: str, into: list[object]) -> None:
+    try:
+        into.append((await client.respond(permission, option)).option_id)
+    except AlreadyResolvedError as exc:
+        into.append(exc.details["optionId"])
 
 
 async def test_only_what_was_offered_can_be_answered() -> None:
@@ -115,6 +111,7 @@ ON prompt
     MARK ${DIR}/asked
     AWAIT r1 save=${DIR}/one
     AWAIT r2 save=${DIR}/two
+    STAY
 ON cancel KEEP
     AWAIT r1 r2
     END cancelled

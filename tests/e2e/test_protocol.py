@@ -6,8 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
-from tests.support.daemon import running_daemon
-from tests.support.wire import Wire
+from tests.support.daemon import Daemon, running_daemon
 
 #: Every method with params that are right in shape.
 METHODS: dict[str, dict[str, Any]] = {
@@ -50,7 +49,7 @@ NEEDED = {
 }
 
 
-def filled(params: Any, session: str, run: str) -> Any:
+def filled(params: Any, session: str, run: str) -> Any:  # noqa: ANN401  it is JSON
     """The params with real ids."""
     if isinstance(params, dict):
         return {name: filled(value, session, run) for name, value in params.items()}
@@ -78,7 +77,8 @@ async def test_what_is_needed_and_missing_is_named() -> None:
             error = await wire.error(method, {})
             assert error["code"] == -32602
             assert name in error["message"], (method, error)
-            for wrong in (5, None, [], {}):
+            wrongs: list[object] = [5, None, [], {}]
+            for wrong in wrongs:
                 error = await wire.error(method, {name: wrong})
                 assert error["code"] == -32602, (method, wrong)
             error = await wire.error(method, [1])
@@ -255,6 +255,7 @@ async def test_too_many_clients() -> None:
                 await three.closed()
             for client in (one, two):
                 assert (await client.result("host/ping"))["now"]
+        await _connections_are(daemon, 1)
         async with daemon.wire() as again:
             assert (await again.result("host/ping"))["now"]
 
@@ -283,14 +284,15 @@ async def test_clients_that_behave_badly_harm_nobody() -> None:
         daemon.open("go")
 
         assert (await daemon.wait(run)).status == "completed"
-        await _descriptors_return(daemon, good, before)
+        await _connections_are(daemon, 2)
+        assert daemon.descriptors() <= before
 
 
-async def _descriptors_return(daemon: Any, client: Wire, before: int) -> None:
+async def _connections_are(daemon: Daemon, number: int) -> None:
+    """Wait until the daemon has noticed that others have gone."""
     with anyio.fail_after(10):
-        while (await client.result("host/stats"))["connections"] > 2:
+        while (await daemon.client.stats())["connections"] != number:
             pass
-    assert daemon.descriptors() <= before
 
 
 async def test_lists_page_and_filter() -> None:
@@ -309,7 +311,7 @@ async def test_lists_page_and_filter() -> None:
             cursor = page["nextCursor"]
             if cursor is None:
                 break
-        assert [item["sessionId"] for item in items][0] == sessions[1]
+        assert items[0]["sessionId"] == sessions[1]
         assert {item["sessionId"] for item in items} == set(sessions)
         assert len(items) == 5
         assert items[0]["activePinned"] is True

@@ -3,7 +3,6 @@
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 
 import anyio
@@ -12,7 +11,7 @@ import pytest
 from acphost.client.client import Client
 from acphost.errors import ConflictError, ConnectionLostError
 from acphost.wire.host import Run
-from tests.support.daemon import Daemon, eventually, is_alive, payload, running_daemon
+from tests.support.daemon import Daemon, eventually, is_alive, payload, running_daemon, started
 
 GATED = """
 ON prompt "go on"
@@ -233,7 +232,8 @@ async def test_killed_after_every_answer_something_is_accepted_for_good() -> Non
 
         async def press(client: Client) -> None:
             for n in range(1000):
-                accepted.append((await client.create_run(f"m{n}", session_id=session)).host_run_id)
+                run = await client.create_run(f"m{n}", session_id=session)
+                accepted.append(run.host_run_id)
 
         for _ in range(2):
             count = len(accepted)
@@ -286,7 +286,7 @@ ON eof
 
 async def test_a_stranger_with_a_recorded_pid_lives() -> None:
     """The ledger names a pid that somebody else has by now: birth and mark differ, no signal."""
-    stranger = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
+    stranger = started(sys.executable, "-c", "import signal; signal.pause()")
     try:
         async with running_daemon(GATED) as daemon:
             session = await daemon.session()
@@ -304,4 +304,4 @@ async def test_a_stranger_with_a_recorded_pid_lives() -> None:
             assert stranger.poll() is None
     finally:
         stranger.kill()
-        stranger.wait()
+        stranger.communicate()

@@ -2,14 +2,13 @@
 
 import resource
 import signal
-import subprocess
 import sys
 
 import anyio
 import pytest
 
 from acphost.errors import ShuttingDownError, StorageError, StorageFullError
-from tests.support.daemon import eventually, is_alive, running_daemon
+from tests.support.daemon import eventually, is_alive, running_daemon, started
 
 GATED = """
 ON prompt
@@ -132,6 +131,7 @@ async def test_a_client_that_waits_is_told_before_the_daemon_goes() -> None:
 
         assert (await wire.answer("w"))["result"]["status"] == "interrupted"
         await wire.closed()
+        assert await daemon.exit_code() == 0
 
 
 async def test_one_daemon_for_one_state_directory() -> None:
@@ -203,12 +203,7 @@ async def test_another_program_holds_the_lock_of_the_store() -> None:
         session = await daemon.session()
         run = await daemon.send(session, "one")
         await daemon.marked("begun")
-        locker = subprocess.Popen(
-            [sys.executable, "-c", LOCKER, str(daemon.journal.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        locker = started(sys.executable, "-c", LOCKER, str(daemon.journal.path))
         assert locker.stdin is not None
         assert locker.stdout is not None
         try:
@@ -229,9 +224,7 @@ async def test_another_program_holds_the_lock_of_the_store() -> None:
                 locker.stdin.flush()
         finally:
             locker.kill()
-            locker.wait()
-            locker.stdin.close()
-            locker.stdout.close()
+            locker.communicate()
 
         assert (await daemon.wait(run)).status == "completed"
         assert await daemon.text(run) == "ab"

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 
 import anyio
@@ -15,7 +14,7 @@ from acphost.errors import (
     InvalidParamsError,
 )
 from acphost.wire.event import Event
-from tests.support.daemon import Daemon, running_daemon
+from tests.support.daemon import Daemon, running_daemon, started
 
 TALKS = 'ON prompt\n    REPEAT 20\n        MSG "${PROMPT} ${I} "\n'
 
@@ -159,11 +158,12 @@ async def test_cursors_that_lead_nowhere() -> None:
                 "events/subscribe", {"scope": {"all": True}, "afterSeq": 1}, dict
             )
         events = {"hostRunId": run.host_run_id}
-        for params, error in (
+        more: list[tuple[dict[str, object], type[Exception]]] = [
             ({"afterSeq": "x"}, CursorMalformedError),
             ({"afterSeq": 10**9}, CursorFutureError),
             ({"storeId": "store_other"}, CursorForeignError),
-        ):
+        ]
+        for params, error in more:
             with pytest.raises(error):
                 await daemon.client.request("run/events", {**events, **params}, dict)
 
@@ -248,11 +248,7 @@ async def test_a_stopped_subscriber_costs_nobody_anything() -> None:
     async with running_daemon("ON prompt\n    FLOOD 100000\n") as daemon:
         session = await daemon.session()
         before = daemon.memory()
-        slow = subprocess.Popen(
-            [sys.executable, "-c", SLOW, str(daemon.socket), session],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        slow = started(sys.executable, "-c", SLOW, str(daemon.socket), session)
         assert slow.stdout is not None
         try:
             assert slow.stdout.readline() == "subscribed\n"
@@ -267,5 +263,4 @@ async def test_a_stopped_subscriber_costs_nobody_anything() -> None:
             assert grown < 80 << 20
         finally:
             slow.kill()
-            slow.wait()
-            slow.stdout.close()
+            slow.communicate()

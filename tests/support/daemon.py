@@ -410,6 +410,11 @@ class Daemon:
         assert not problems, "\n".join(problems)
 
 
+def started(*command: str) -> "subprocess.Popen[str]":
+    """A program beside the daemon, with pipes to it."""
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
 async def eventually(holds: Callable[[], bool]) -> None:
     """Wait for what only looking can tell: a file, a process."""
     with anyio.fail_after(PATIENCE):

@@ -197,6 +197,13 @@ def test_each_corruption_is_found(name: str, good: Path, tmp_path: Path) -> None
     assert all(each.where and each.what and each.cure for each in report.findings)
 
 
+def test_what_comes_late_and_says_so_is_no_finding(good: Path, tmp_path: Path) -> None:
+    """A run may still receive what its agent says too late."""
+    spoil = event("message.delta", _ENDED, host="""'{"late":true}'""")
+
+    assert check_store(spoilt(good, tmp_path, spoil)).is_clean
+
+
 def test_a_damaged_page_is_found(good: Path, tmp_path: Path) -> None:
     """Bytes overwritten in the file itself, where the events are."""
     path = spoilt(good, tmp_path, "VACUUM")

@@ -1,5 +1,7 @@
 """The end of a stream, kept in bounded memory."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,7 +32,7 @@ def test_how_it_is_cut_changes_nothing_that_is_kept(data: bytes, cuts: list[int]
     whole, pieces = Tail(), Tail()
     whole.feed(data)
     places = [0, *sorted(min(cut, len(data)) for cut in cuts), len(data)]
-    for start, end in zip(places, places[1:], strict=False):
+    for start, end in pairwise(places):
         pieces.feed(data[start:end])
     assert pieces.lines() == whole.lines()
     assert all(len(line.encode()) <= 3 * MAX_LINE_BYTES for line in whole.lines())

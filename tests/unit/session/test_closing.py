@@ -21,8 +21,8 @@ from tests.support.stores import now, run_row
 MESSAGE = Meaning(Kind.MESSAGE_DELTA, Matter.CONTENT)
 
 
-def turn(*, said: bool = True, cancel_sent: bool = False, **run: object) -> Turn:
-    made = Turn(run_row(1, status="running", **run))
+def turn(*, said: bool = True, cancel_sent: bool = False, asked: int | None = None) -> Turn:
+    made = Turn(run_row(1, status="running", cancel_requested_at=asked))
     made.cancel_sent = cancel_sent
     if said:
         made.take(MESSAGE, [Raw(b'{"content":{"type":"text","text":"a"}}')], now())
@@ -73,7 +73,7 @@ def test_a_dead_agent_leaves_the_outcome_open(
     exit_: Exit | None, asked: int | None, code: str
 ) -> None:
     gone = AgentGoneError("the agent went away", exit_=exit_, stderr="panic")
-    ending = closing.of_answer(Traits(), turn(cancel_requested_at=asked), gone)
+    ending = closing.of_answer(Traits(), turn(asked=asked), gone)
     assert (ending.status, ending.error_code) == ("interrupted", code)
     assert ending.extra == {
         "exitCode": exit_.code if exit_ else None,

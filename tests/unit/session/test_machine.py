@@ -1,5 +1,6 @@
 """Queue and state together, against a plain model, however the commands fall."""
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
@@ -129,3 +130,4 @@ class SessionMachine(RuleBasedStateMachine):
 
 
 TestSessionMachine = SessionMachine.TestCase
+TestSessionMachine.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)

@@ -83,7 +83,8 @@ def test_read_together_they_mean_what_they_mean_alone(some: list[object]) -> Non
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(), inner, max_size=2),
+    max_leaves=3,
 )
 TAGS = st.sampled_from([*{u["sessionUpdate"] for u, _, _ in MEANINGS if isinstance(u, dict) and u}])
 ODD = st.builds(
@@ -93,7 +94,7 @@ ODD = st.builds(
 )
 
 
-@given(st.lists(JSON | ODD, max_size=10))
+@given(st.lists(JSON | ODD, max_size=4))
 def test_nothing_is_too_odd(some: list[object]) -> None:
     """Whatever JSON stands in an update's place means something, and all of it comes back."""
     raws = [raw(value) for value in some]

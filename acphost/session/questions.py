@@ -1,0 +1,83 @@
+"""What becomes of the questions of a session's agent: answered by people, by time, or withdrawn."""
+
+from collections.abc import Callable
+
+import anyio
+from anyio.abc import TaskGroup
+
+from acphost.errors import PermissionNotFoundError
+from acphost.journal.writer import Ticket, Writer
+from acphost.provider.process import AgentRequest
+from acphost.session.decisions import CANCELLED
+from acphost.session.listener import settled
+from acphost.session.scribe import Scribe
+from acphost.session.state import SessionState
+from acphost.settings.model import PermissionSettings
+from acphost.wire.event import Origin
+
+
+class Questions:
+    """Brings answers to the agent, each journaled before it is sent."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        scribe: Scribe,
+        writer: Writer,
+        tasks: TaskGroup,
+        *,
+        permissions: Callable[[], PermissionSettings],
+        is_attended: Callable[[], bool],
+    ) -> None:
+        self._state = state
+        self._scribe = scribe
+        self._writer = writer
+        self._tasks = tasks
+        self._permissions = permissions
+        self._is_attended = is_attended
+
+    async def answer(
+        self, permission_id: str, option_id: str, *, origin: Origin | None, rule: str | None = None
+    ) -> None:
+        """Answer an open question; the first valid answer wins.
+
+        Raises PermissionNotFoundError, InvalidParamsError.
+        """
+        question, change = self._state.desk.resolve(
+            permission_id, option_id, origin=origin, rule=rule
+        )
+        ticket = self._scribe.write(change.drafts, statements=change.statements)
+        with anyio.CancelScope(shield=True):
+            # The client may go away; its answer has been taken and must reach the agent.
+            await self._scribe.durable(ticket)
+            question.asked.answer({"outcome": {"outcome": "selected", "optionId": option_id}})
+
+    def watch(self, permission_id: str) -> None:
+        """A question was opened: see to it that it is not forgotten, where so configured."""
+        permissions = self._permissions()
+        if permissions.unattended == "reject" and not self._is_attended():
+            self._tasks.start_soon(self._reject, permission_id, 0.0, "unattended")
+        elif permissions.timeout is not None:
+            self._tasks.start_soon(self._reject, permission_id, permissions.timeout, "timeout")
+
+    async def _reject(self, permission_id: str, delay: float, rule: str) -> None:
+        """Say no by an offered option; without one the question stays open."""
+        await anyio.sleep(delay)
+        option_id = self._state.desk.reject_option(permission_id)
+        if option_id is None:
+            return
+        try:
+            await self.answer(permission_id, option_id, origin=None, rule=rule)
+        except PermissionNotFoundError:
+            return
+
+    def dismiss(self, asked: list[AgentRequest], ticket: Ticket) -> None:
+        """No person will answer these; their agent is told, as it would be by a person."""
+        if asked:
+            self._tasks.start_soon(self.answer_cancelled, asked, ticket)
+
+    async def answer_cancelled(self, asked: list[AgentRequest], ticket: Ticket) -> None:
+        """Answer these `cancelled` once that is on disk."""
+        await settled(self._writer, ticket)
+        while asked:
+            asked.pop().answer(CANCELLED)

@@ -1,0 +1,121 @@
+"""What people do to the queue of a session: send, cancel, hold, release, dismiss."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from acphost.errors import ConflictError
+from acphost.ids import Clock
+from acphost.journal.event import Draft
+from acphost.journal.rows import RunRow
+from acphost.journal.statements import save_prompt
+from acphost.journal.writer import Ticket
+from acphost.session import closing
+from acphost.session.ending import Ending
+from acphost.session.queue import Waiting
+from acphost.session.scribe import Scribe, note
+from acphost.session.state import USER_HOLD, SessionState
+from acphost.settings.model import QueueSettings
+from acphost.wire.event import Kind, Origin
+from acphost.wire.host import RunStatus
+
+
+class QueueDesk:
+    """The queue as people handle it; every change is an event."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        scribe: Scribe,
+        *,
+        settings: Callable[[], QueueSettings],
+        now: Clock,
+    ) -> None:
+        self._state = state
+        self._row = state.row
+        self._scribe = scribe
+        self._settings = settings
+        self._now = now
+
+    def accept(self, run: RunRow, content: bytes, created: msgspec.Raw, origin: Origin) -> Ticket:
+        """Take a run into the queue. Raises QueueFullError.
+
+        A hold that only waited for the user to speak again ends with this send; the order stays.
+        """
+        state = self._state
+        state.queue.limit = self._settings().limit
+        run.queue_order = state.queue.next_order()
+        run.queue_rev = 1
+        run.first_seq = run.last_seq = self._scribe.next_seq
+        position = len(state.queue) + (1 if state.turn else 0)
+        told: dict[str, object] = {"prompt": created, "requestId": run.request_id,
+                "contextRefs": msgspec.Raw(run.context_refs)}  # fmt: skip
+        if run.parent_run_id is not None:
+            told["parentRunId"], told["resumeRequestId"] = run.parent_run_id, run.resume_request_id
+            state.unresolved.discard(run.parent_run_id)
+        drafts = [
+            note(Kind.RUN_CREATED, told, run=run, origin=origin),
+            note(Kind.RUN_QUEUED, {"position": position}, run=run, origin=origin),
+        ]  # fmt: skip
+        run.last_seq += 1
+        state.queue.join(Waiting(run, content))
+        self._row.queue_rev += 1
+        if self._row.held_reason is not None and not state.is_held_by_user:
+            drafts.append(self._released("a new message was sent", origin))
+        self._state.wake()
+        return self._scribe.write(drafts, runs=[run], statements=[save_prompt(run.key, content)])
+
+    def cancel(self, run: RunRow, origin: Origin) -> Ticket:
+        """End a run that has just been taken out of the queue."""
+        self._row.queue_rev += 1
+        run.cancel_requested_at = self._now()
+        asked = note(Kind.RUN_CANCEL_REQUESTED, {"by": origin}, run=run, origin=origin)
+        ending = Ending(status=RunStatus.CANCELLED, stop_reason="cancelled")
+        drafts = closing.conclude(
+            run, ending, [asked], next_seq=self._scribe.next_seq, now=self._now()
+        )
+        drafts.append(self._queue_changed("cancelled", origin))
+        self._row.last_run_status = run.status
+        ticket = self._scribe.write(drafts, runs=[run])
+        self._state.announce_end(run)
+        return ticket
+
+    def hold(self, reason: str | None, origin: Origin) -> Ticket:
+        """Let nothing further start until `release`; what runs goes on."""
+        told = f"{USER_HOLD}: {reason}" if reason else USER_HOLD
+        self._row.held_reason = told
+        return self._scribe.write([note(Kind.QUEUE_HELD, {"reason": told}, origin=origin)])
+
+    def release(self, origin: Origin) -> Ticket:
+        """Let the queue go on."""
+        if self._row.held_reason is None:
+            return self._scribe.write([])
+        ticket = self._scribe.write([self._released("released", origin)])
+        self._state.wake()
+        return ticket
+
+    def dismiss(self, run: RunRow, origin: Origin) -> Ticket:
+        """A person has seen that the run's outcome is unknown. Raises ConflictError otherwise."""
+        if run.status != RunStatus.INTERRUPTED:
+            raise ConflictError(
+                f"run {run.run_id} is {run.status}; only an interrupted run can be dismissed"
+            )
+        if run.dismissed_at is not None:
+            return self._scribe.write([])
+        run.dismissed_at = self._now()
+        self._state.unresolved.discard(run.run_id)
+        drafts = [note(Kind.RUN_DISMISSED, {}, run=run, origin=origin,
+                       host={"late": True})]  # fmt: skip
+        nothing_waits = not self._state.queue and not self._state.unresolved
+        if self._row.held_reason and not self._state.is_held_by_user and nothing_waits:
+            drafts.append(self._released("nothing is left to decide", origin))
+        return self._scribe.write(drafts, runs=[run])
+
+    def _released(self, reason: str, origin: Origin | None) -> Draft:
+        was, self._row.held_reason = self._row.held_reason, None
+        return note(Kind.QUEUE_RELEASED, {"reason": reason, "was": was}, origin=origin)
+
+    def _queue_changed(self, reason: str, origin: Origin | None = None) -> Draft:
+        items = [waiting.run.run_id for waiting in self._state.queue]
+        payload = {"items": items, "rev": self._row.queue_rev, "reason": reason}
+        return note(Kind.QUEUE_CHANGED, payload, origin=origin)
