@@ -11,9 +11,9 @@ from anyio.abc import TaskStatus
 from acphost.errors import StorageError
 from acphost.ids import Clock
 from acphost.journal.feed import Batch
-from acphost.journal.history import SegmentCache
 from acphost.journal.pool import ReadPool, read_pool
 from acphost.journal.seal import Ended, read_sealable, read_unsealed
+from acphost.journal.segment_cache import SegmentCache
 from acphost.journal.space import STEP
 from acphost.journal.store import Store
 from acphost.log import get_logger

@@ -50,6 +50,8 @@ async def _print_daemon(client: Client, options: Options) -> None:
     waiting = (await client.list_decisions()).items
     ready = [each.agent_id for each in agents if each.health.installed and not each.health.problems]
     busy = [each for each in sessions if each.status != SessionStatus.IDLE]
+    config = (await client.stats()).get("config")
+    problem = config.get("problem") if isinstance(config, dict) else None
     _pairs(
         pen,
         ("daemon", f"{info.host_info.name} {info.host_info.version}, pid {info.host_info.pid}"),
@@ -57,6 +59,7 @@ async def _print_daemon(client: Client, options: Options) -> None:
         ("socket", str(socket_of(options))),
         ("store", info.store_id),
         ("agents", f"{', '.join(ready) or 'none'} ready; {len(agents)} configured"),
+        ("config", problem and f"mistakes, the last good one counts: {problem}"),
         ("sessions", f"{len(sessions)}, {len(busy)} of them not idle"),
         ("questions", f"{len(waiting)} open; `acphost permit` lists them" if waiting else "none"),
     )

@@ -29,8 +29,9 @@ from acphost.journal.audit_selects import (
     AuditedSession,
 )
 from acphost.journal.file import SCHEMA_VERSION, check_header, check_identity
-from acphost.journal.history import Bounds, History, SegmentCache
+from acphost.journal.history import Bounds, History
 from acphost.journal.migrations import MIGRATIONS, migrate, schema_version
+from acphost.journal.segment_cache import SegmentCache
 from acphost.journal.segments import SealedRun, SegmentHead
 
 #: Steps of SQLite's machine between two calls that tell a person it is still at work.

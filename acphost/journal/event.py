@@ -256,12 +256,9 @@ def _middle(session_id: str | None, run_id: str | None, kind: str, source: str) 
 def _end(at: int, flags: int, origin: bytes | None, host: bytes | None) -> bytes:
     if flags & LOSSY:
         host = b'{"lossy":true}' if host in {None, b"{}"} else host[:-1] + b',"lossy":true}'
-    members = {"synthetic": bool(flags & SYNTHETIC), "createdAt": timestamp(at)}
-    return b"".join(
-        (
-            b"" if origin is None else b',"origin":' + origin,
-            b"" if host is None else b',"host":' + host,
-            b",",
-            msgspec.json.encode(members)[1:],
-        )
+    return b'%b%b,"synthetic":%b,"createdAt":"%b"}' % (
+        b"" if origin is None else b',"origin":' + origin,
+        b"" if host is None else b',"host":' + host,
+        b"true" if flags & SYNTHETIC else b"false",
+        timestamp(at).encode(),
     )

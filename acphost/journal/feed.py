@@ -13,6 +13,14 @@ class Batch:
     def __init__(self, session_key: int | None, alike: Sequence[Stretch]) -> None:
         self.session_key = session_key
         self.stretches = alike
+        first, last = alike[0], alike[-1]
+        self.first_offset, self.last_offset = first.first_offset, last.last_offset
+        #: None if the batch is of the whole journal.
+        self.first_seq = None if session_key is None else first.first_seq
+        self.last_seq = None if session_key is None else last.last_seq
+        #: What the batch is ordered by: the seq, or in the whole journal the offset.
+        self.first_position = self.first_offset if self.first_seq is None else self.first_seq
+        self.last_position = self.last_offset if self.last_seq is None else self.last_seq
 
     @classmethod
     def of_rows(cls, session_key: int | None, rows: Sequence[EventRow]) -> "Batch":
@@ -30,44 +38,9 @@ class Batch:
         return encode_stretches(self.stretches)
 
     @cached_property
-    def last(self) -> EventRow:
-        """The last event as a row; unlike `rows[-1]` it costs no other row."""
-        return self.stretches[-1].row(-1)
-
-    @cached_property
     def size(self) -> int:
         """Bytes of payload, with something for each event."""
         return sum(stretch.size for stretch in self.stretches)
-
-    @property
-    def first_position(self) -> int:
-        """Seq of the first event in a batch of one session, else its offset."""
-        return self.first_offset if self.first_seq is None else self.first_seq
-
-    @property
-    def last_position(self) -> int:
-        """Likewise of the last event."""
-        return self.last_offset if self.last_seq is None else self.last_seq
-
-    @property
-    def first_offset(self) -> int:
-        """Offset of the first event."""
-        return self.stretches[0].first_offset
-
-    @property
-    def last_offset(self) -> int:
-        """Offset of the last event."""
-        return self.stretches[-1].last_offset
-
-    @property
-    def first_seq(self) -> int | None:
-        """Seq of the first event; None if the batch is of the whole journal."""
-        return None if self.session_key is None else self.stretches[0].first_seq
-
-    @property
-    def last_seq(self) -> int | None:
-        """Seq of the last event; None if the batch is of the whole journal."""
-        return None if self.session_key is None else self.stretches[-1].last_seq
 
 
 class LiveSubscriber(Protocol):

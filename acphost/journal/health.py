@@ -98,16 +98,20 @@ class Watch:
         self._patience = patience
         self._on_health = on_health
         self._now = now
-        self._turn = anyio.Event()
+        #: There only while somebody waits: most commits of a stream have nobody to wake.
+        self._turn: anyio.Event | None = None
 
     async def turn(self) -> None:
         """Return when something may have changed."""
+        if self._turn is None:
+            self._turn = anyio.Event()
         await self._turn.wait()
 
     def take_turn(self) -> None:
         """Let all who wait look again."""
-        self._turn.set()
-        self._turn = anyio.Event()
+        if self._turn is not None:
+            self._turn.set()
+            self._turn = None
 
     def degrade(self, problem: Trouble) -> None:
         """A commit failed; tells, unless that is known already."""

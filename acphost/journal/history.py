@@ -1,8 +1,6 @@
 """Reading events, sealed or not, in one snapshot: who asks cannot tell them apart."""
 
 import sqlite3
-import threading
-from collections import OrderedDict
 from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from heapq import heapify, heappop, heapreplace
@@ -13,6 +11,7 @@ import msgspec
 from acphost.errors import StorageError
 from acphost.journal.delta import DIFFERENCE, unpack
 from acphost.journal.event import EventRow
+from acphost.journal.segment_cache import SegmentCache
 from acphost.journal.segments import Segment, SegmentHead
 from acphost.journal.selects import (
     EVENTS_BY_OFFSET,
@@ -21,7 +20,6 @@ from acphost.journal.selects import (
     EVENTS_OF_SESSIONS,
     EVENTS_OF_WORKSPACE,
     SEGMENT_AT,
-    SEGMENT_CONTENT,
     SEGMENTS_AROUND,
     SEGMENTS_BEHIND,
     SEGMENTS_BY_RUN,
@@ -32,8 +30,6 @@ from acphost.journal.selects import (
 
 #: Past every number the store can hold.
 NO_END = 2**63 - 1
-#: Bytes of read segments that are kept, for whoever goes on from where he was.
-_CACHE_BYTES = 8 * 1024 * 1024
 #: Bytes of payloads that one read keeps, because the next difference may refer to them.
 _MEMORY_BYTES = 4 * 1024 * 1024
 
@@ -44,37 +40,6 @@ class Bounds(NamedTuple):
     limit: int
     max_bytes: int
     upto: int = NO_END
-
-
-class SegmentCache:
-    """The segments that were read last; they never change, so they are never stale."""
-
-    def __init__(self) -> None:
-        self._segments: OrderedDict[tuple[int, int], Segment] = OrderedDict()
-        self._bytes = 0
-        # The connections of a pool have threads of their own.
-        self._lock = threading.Lock()
-
-    def get(self, connection: sqlite3.Connection, head: SegmentHead) -> Segment:
-        """The segment, read if need be. Raises StorageError."""
-        # One that was merged into a longer one has kept its first offset.
-        key = head.first_offset, head.last_offset
-        with self._lock:
-            known = self._segments.get(key)
-            if known is not None:
-                self._segments.move_to_end(key)
-                return known
-        content = connection.execute(SEGMENT_CONTENT, key[:1]).fetchone()
-        if content is None:
-            raise StorageError(f"segment {head.first_offset} has no content")
-        segment = Segment(head, *content)
-        with self._lock:
-            if key not in self._segments:
-                self._segments[key] = segment
-                self._bytes += segment.size
-            while self._bytes > _CACHE_BYTES and len(self._segments) > 1:
-                self._bytes -= self._segments.popitem(last=False)[1].size
-        return segment
 
 
 @contextmanager

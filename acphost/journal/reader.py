@@ -7,10 +7,11 @@ from typing import TypeVar
 import msgspec
 
 from acphost.journal.event import EventRow
-from acphost.journal.history import NO_END, Bounds, History, SegmentCache, snapshot
+from acphost.journal.history import NO_END, Bounds, History, snapshot
 from acphost.journal.pool import ReadPool
 from acphost.journal.recovery import Heads, Unfinished, read_heads, read_unfinished
 from acphost.journal.rows import BindingRow, DecisionRow, ProcessRow, RunRow, SessionRow
+from acphost.journal.segment_cache import SegmentCache
 from acphost.journal.selects import (
     BINDINGS,
     DECISIONS,

@@ -11,8 +11,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from acphost.journal.history import Bounds, History, SegmentCache, snapshot
-from acphost.journal.segments import MOST_EVENTS, SealedEvents, SegmentHead, SegmentWriter
+from acphost.journal.history import Bounds, History, snapshot
+from acphost.journal.segment_cache import SegmentCache
+from acphost.journal.segment_writer import MOST_EVENTS, SegmentWriter
+from acphost.journal.segments import SealedEvents, SegmentHead
 from acphost.journal.selects import LAST_SEGMENT
 from acphost.journal.statements import Statement
 

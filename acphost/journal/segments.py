@@ -9,29 +9,20 @@ import zlib
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from itertools import accumulate, pairwise
-from typing import Generic, NamedTuple, TypeVar
+from itertools import accumulate
+from typing import NamedTuple
 
 import msgspec
 
 from acphost.errors import StorageError
-from acphost.journal.delta import Difference, Repeats
+from acphost.journal.delta import Difference
 from acphost.journal.event import EventRow
-from acphost.wire.event import TERMINAL_KINDS
 
-T = TypeVar("T")
 #: The text id of a run, by its key.
 RunIds = Callable[[int], str | None]
 
 #: The only way there is so far to write a segment.
 CODEC = 1
-#: A segment is read as a whole: these bound what a reader pays for its first event.
-MOST_EVENTS = 2000
-MOST_BYTES = 1024 * 1024
-
-# Measured on 20 000 message deltas of 88 bytes: level 6 makes them 4.4 % in 16 ms, 9 makes them
-# 4.1 % in 43 ms, 1 makes them 4.8 % in 16 ms.
-_LEVEL = 6
 _CODES = "bhiq"
 _LITTLE = sys.byteorder == "little"
 
@@ -66,19 +57,21 @@ class SealedEvents(NamedTuple):
     runs: list[SealedRun]
 
 
-class _Label(NamedTuple):
+class Label(NamedTuple):
+    """What most events of a segment share with many others of it."""
+
     kind: str
     source: str
     flags: int
     run_key: int | None
 
 
-class _Facts(msgspec.Struct, array_like=True):
+class Facts(msgspec.Struct, array_like=True):
     """All of a segment but its payloads. Each `*_of` names, event by event, one of the others."""
 
     gaps: bytes
     ticks: bytes
-    labels: list[_Label]
+    labels: list[Label]
     label_of: bytes
     hosts: list[bytes | None]
     host_of: bytes
@@ -92,115 +85,10 @@ class _Facts(msgspec.Struct, array_like=True):
     ends: bytes
 
 
-_ENCODER = msgspec.msgpack.Encoder()
-_DECODER = msgspec.msgpack.Decoder(_Facts)
-
-# -- writing --------------------------------------------------------------------------------------
+_DECODER = msgspec.msgpack.Decoder(Facts)
 
 
-class SegmentWriter:
-    """Gathers the events of a segment in their order."""
-
-    def __init__(self) -> None:
-        self._first: EventRow | None = None
-        self._offsets: list[int] = []
-        self._moments: list[int] = []
-        self._labels = _Dictionary[_Label]()
-        self._hosts = _Dictionary[bytes | None]()
-        self._origins = _Dictionary[bytes | None]()
-        self._stored: list[bytes] = []
-        self._differences: list[tuple[int, Difference]] = []
-        self._runs: dict[int, SealedRun] = {}
-        self._repeats = Repeats()
-        self._bytes = 0
-        self._raw_bytes = 0
-
-    def __len__(self) -> int:
-        return len(self._offsets)
-
-    @property
-    def room(self) -> int:
-        """How many events it may still take."""
-        return MOST_EVENTS - len(self._offsets)
-
-    def add(self, row: EventRow) -> bool:
-        """Take the next event, its payload as it was appended; False once the segment is full."""
-        place, stored, found = len(self._offsets), row.payload, None
-        if Repeats.may_be_in(row.kind, [row.payload]):
-            found = self._repeats.find(0, place, row.payload)
-            stored = stored if found is None else found.middle
-        size = len(stored) + len(row.host or b"") + len(row.origin or b"")
-        if place and (place >= MOST_EVENTS or self._bytes + size > MOST_BYTES):
-            return False
-        if self._first is None:
-            self._first = row._replace(payload=b"")
-        if found is not None:
-            self._differences.append((place, found))
-        self._offsets.append(row.offset)
-        self._moments.append(row.at)
-        self._labels.add(_Label(row.kind, row.source, row.flags, row.run_key))
-        self._hosts.add(row.host)
-        self._origins.add(row.origin)
-        self._stored.append(stored)
-        self._bytes += size
-        self._raw_bytes += len(row.payload)
-        if row.run_key is not None:
-            self._note_run(row.run_key, row.seq or 0, row.kind)
-        return True
-
-    def _note_run(self, run_key: int, seq: int, kind: str) -> None:
-        known = self._runs.get(run_key)
-        terminal = seq if kind in TERMINAL_KINDS else known and known.terminal_seq
-        self._runs[run_key] = SealedRun(run_key, seq, terminal)
-
-    def finish(self) -> SealedEvents:
-        """The segment; there must be an event in it."""
-        first = self._first
-        assert first is not None, "an empty segment is none"
-        assert first.session_key is not None, "events of the host are not sealed"
-        assert first.seq is not None, "as above"
-        moments = self._moments
-        differences = [difference for _, difference in self._differences]
-        facts = _Facts(
-            gaps=_packed(_steps(self._offsets)),
-            ticks=_packed(moments[:1] + _steps(moments)),
-            labels=list(self._labels.known), label_of=_packed(self._labels.used),
-            hosts=list(self._hosts.known), host_of=_packed(self._hosts.used),
-            origins=list(self._origins.known), origin_of=_packed(self._origins.used),
-            lengths=_packed(list(map(len, self._stored))),
-            differing=_packed([place for place, _ in self._differences]),
-            bases=_packed([each.base for each in differences]),
-            begins=_packed([each.begin for each in differences]),
-            ends=_packed([each.end for each in differences]),
-        )  # fmt: skip
-        head = SegmentHead(
-            first.offset, self._offsets[-1], first.session_key, first.seq,
-            first.seq + len(self) - 1, CODEC,
-        )  # fmt: skip
-        return SealedEvents(
-            head, len(self), self._raw_bytes,
-            zlib.compress(_ENCODER.encode(facts), _LEVEL),
-            zlib.compress(b"".join(self._stored), _LEVEL),
-            list(self._runs.values()),
-        )  # fmt: skip
-
-
-class _Dictionary(Generic[T]):
-    """Values by number, in the order in which they came up first."""
-
-    def __init__(self) -> None:
-        self.known: dict[T, int] = {}
-        self.used: list[int] = []
-
-    def add(self, value: T) -> None:
-        self.used.append(self.known.setdefault(value, len(self.known)))
-
-
-def _steps(numbers: Sequence[int]) -> list[int]:
-    return [after - before for before, after in pairwise(numbers)]
-
-
-def _packed(numbers: Sequence[int]) -> bytes:
+def packed(numbers: Sequence[int]) -> bytes:
     """Numbers as a letter for their width, and that many bytes each, the lowest first."""
     low, high = min(numbers, default=0), max(numbers, default=0)
     for code in _CODES:
@@ -213,15 +101,12 @@ def _packed(numbers: Sequence[int]) -> bytes:
     return code.encode() + column.tobytes()
 
 
-def _unpacked(packed: bytes) -> "array[int]":
-    column: array[int] = array(packed[:1].decode())
-    column.frombytes(packed[1:])
+def _unpacked(column_bytes: bytes) -> "array[int]":
+    column: array[int] = array(column_bytes[:1].decode())
+    column.frombytes(column_bytes[1:])
     if not _LITTLE:
         column.byteswap()
     return column
-
-
-# -- reading --------------------------------------------------------------------------------------
 
 
 class Segment:

@@ -13,7 +13,7 @@ HIGH_WATER = 1 << 20
 
 #: Bytes that may wait before no more requests are taken. So much higher than the other mark that a
 #: client that is behind with its events can still ask, to stop a run for instance.
-FLOOD = 8 * HIGH_WATER
+FLOOD = 4 * HIGH_WATER
 
 
 class Outbox:
@@ -25,7 +25,8 @@ class Outbox:
 
     def __init__(self, stream: SocketStream) -> None:
         self._stream = stream
-        self._waiting: deque[memoryview] = deque()
+        #: Lines, the first perhaps only the rest of one: a view of each would cost twice as much.
+        self._waiting: deque[bytes | memoryview] = deque()
         self._size = 0
         self._work = anyio.Event()
         self._drained = anyio.Event()
@@ -65,17 +66,19 @@ class Outbox:
         """Send a line, at once if the kernel takes it."""
         if self.is_broken:
             return
-        view = memoryview(line)
+        rest: bytes | memoryview = line
         if not self._size:
             # The common case saves a wake-up of the writing task: that is most of its latency.
             try:
-                view = view[self._stream.try_send(view) :]
+                sent = self._stream.try_send(line)
             except ConnectionLostError:
                 self._break()
                 return
-        if view:
-            self._waiting.append(view)
-            self._size += len(view)
+            if sent:
+                rest = memoryview(line)[sent:]
+        if rest:
+            self._waiting.append(rest)
+            self._size += len(rest)
             self._work.set()
 
     async def run(self) -> None:
@@ -92,11 +95,11 @@ class Outbox:
 
     def _push(self) -> None:
         while self._waiting:
-            view = self._waiting[0]
-            sent = self._stream.try_send(view)
+            rest = self._waiting[0]
+            sent = self._stream.try_send(rest)
             self._size -= sent
-            if sent < len(view):
-                self._waiting[0] = view[sent:]
+            if sent < len(rest):
+                self._waiting[0] = memoryview(rest)[sent:]
                 break
             self._waiting.popleft()
         if self.has_room:

@@ -100,12 +100,12 @@ class Subscription:
     def _give(self, batch: Batch) -> None:
         after, view = self._after, self._view
         if view.is_plain and batch.first_position > after:
-            self._send(batch.encoded, batch.last)
+            self._send(batch.encoded, batch.last_offset, batch.last_seq)
         else:
             # Some of it is not for this client, or was in the last page.
             shown = [row for row in batch.rows if self._position(row) > after and view.shows(row)]
             if shown:
-                self._send(encode_events(shown), batch.last)
+                self._send(encode_events(shown), batch.last_offset, batch.last_seq)
         self._after = batch.last_position
 
     def _position(self, row: EventRow) -> int:
@@ -155,7 +155,7 @@ class Subscription:
         self._backlog.has_read(self._after)
         shown = [row for row in rows if self._view.shows_kind(row)]
         if shown:
-            self._send(encode_events(shown), rows[-1])
+            self._send(encode_events(shown), rows[-1].offset, rows[-1].seq)
 
     async def _read(self, head: int) -> Sequence[EventRow]:
         if self._view.session_key is None:
@@ -174,11 +174,12 @@ class Subscription:
             run_key=self._view.run_key,
         )
 
-    def _send(self, events: bytes, last: EventRow) -> None:
-        self._last_offset = last.offset
-        seq = b"" if self._view.session_key is None else b',"seq":"%018d"' % (last.seq or 0)
+    def _send(self, events: bytes, offset: int, seq: int | None) -> None:
+        """Send events, and how far the journal was looked through for them."""
+        self._last_offset = offset
+        place = b"" if self._view.session_key is None else b',"seq":"%018d"' % (seq or 0)
         self._outbox.put(
-            b'%b%b],"cursor":{"offset":"%018d"%b}}}\n' % (self._prefix, events, last.offset, seq)
+            b'%b%b],"cursor":{"offset":"%018d"%b}}}\n' % (self._prefix, events, offset, place)
         )
 
     def _tell_caught_up(self) -> None:

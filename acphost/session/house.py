@@ -259,7 +259,7 @@ class House:
             run = self._new_run(conversation.row, params, origin)
             run.idempotency_key, run.fingerprint, run.preview = key, fingerprint, preview
             run.target, run.target_hash = target, requests.snapshot_hash(target)
-            ticket = conversation.queue.accept(run, content, msgspec.Raw(content), origin)
+            ticket = conversation.queue.accept(run, content, origin, params.meta)
             with anyio.CancelScope(shield=True):
                 # Until it is on disk the key must stay ours, whether or not the client stays.
                 await self._store.writer.durable(ticket)
@@ -347,7 +347,7 @@ class House:
                 parent, params, origin,
                 key=self._store.writer.next_run_key(), run_id=mint("run"), now=self._now(),
             )  # fmt: skip
-            ticket = conversation.queue.accept(run, content, msgspec.Raw(content), origin)
+            ticket = conversation.queue.accept(run, content, origin)
             with anyio.CancelScope(shield=True):
                 await self._store.writer.durable(ticket)
             return run.run_id

@@ -109,13 +109,19 @@ class Queries:
             run = await self._reader.run(row.active_run_id)
         queued = await self._queued(row)
         if run is None or run.status in TERMINAL_STATUSES:
-            unresolved = await self._reader.unresolved_runs(row.key)
-            run = unresolved[-1] if unresolved else None
+            run = await self._next_run(row, queued)
         return ActiveRun(
             run=None if run is None else await self._run_view(run, row),
-            queued=queued,
+            queued=[each for each in queued if run is None or each.run_id != run.run_id],
             last_seq=position_text(row.last_seq),
         )
+
+    async def _next_run(self, session: SessionRow, queued: list[QueuedRun]) -> RunRow | None:
+        """While none runs: the one that is being made ready, else one of unknown outcome."""
+        if queued and session.held_reason is None:
+            return await self._reader.run(queued[0].run_id)
+        unresolved = await self._reader.unresolved_runs(session.key)
+        return unresolved[-1] if unresolved else None
 
     # -- runs -------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-import msgspec
+from msgspec import UNSET, Raw, UnsetType
 
 from acphost.errors import ConflictError
 from acphost.ids import Clock
@@ -37,8 +37,10 @@ class QueueDesk:
         self._settings = settings
         self._now = now
 
-    def accept(self, run: RunRow, content: bytes, created: msgspec.Raw, origin: Origin) -> Ticket:
-        """Take a run into the queue. Raises QueueFullError.
+    def accept(
+        self, run: RunRow, content: bytes, origin: Origin, meta: Raw | UnsetType = UNSET
+    ) -> Ticket:
+        """Take a run into the queue; `meta` is the request's `_meta`. Raises QueueFullError.
 
         A hold that only waited for the user to speak again ends with this send; the order stays.
         """
@@ -48,8 +50,10 @@ class QueueDesk:
         run.queue_rev = 1
         run.first_seq = run.last_seq = self._scribe.next_seq
         position = len(state.queue) + (1 if state.turn else 0)
-        told: dict[str, object] = {"prompt": created, "requestId": run.request_id,
-                "contextRefs": msgspec.Raw(run.context_refs)}  # fmt: skip
+        told: dict[str, object] = {"prompt": Raw(content), "requestId": run.request_id,
+                "contextRefs": Raw(run.context_refs)}  # fmt: skip
+        if isinstance(meta, Raw):
+            told["_meta"] = meta
         if run.parent_run_id is not None:
             told["parentRunId"], told["resumeRequestId"] = run.parent_run_id, run.resume_request_id
             state.unresolved.discard(run.parent_run_id)

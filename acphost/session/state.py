@@ -74,6 +74,9 @@ class SessionState:
             return SessionStatus.STARTING, None
         if self.row.held_reason is not None:
             return SessionStatus.HELD, self.row.held_reason
+        if self.unresolved:
+            # Never called idle while nobody knows what became of a run (contract section 1).
+            return SessionStatus.HELD, "a run was interrupted; resume or dismiss it"
         return SessionStatus.IDLE, None
 
     def hold(self, reason: str) -> bool:

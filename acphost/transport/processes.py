@@ -199,7 +199,8 @@ async def end_launch(launch: Launch, *, term_grace: float = 2.0) -> list[Process
     """End what is left of a launch of an earlier daemon, never a stranger; returns survivors.
 
     Ours are: the leader by pid and birth, its group while that leader lives, whoever carries the
-    mark, and the descendants of all these. A pid that was given to somebody else in the meantime fits none of these.
+    mark, and the descendants of all these. A pid that was given to somebody else in the meantime
+    fits none of these.
     """
     if launch.boot_id != boot_id():
         return []

@@ -50,11 +50,15 @@ def parse_position(value: Position) -> int:
     return int(text)
 
 
-@lru_cache(maxsize=256)
 def timestamp(epoch_ms: int) -> str:
     """RFC 3339 in UTC with milliseconds, from milliseconds since the epoch."""
-    moment = datetime.fromtimestamp(epoch_ms / 1000, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{epoch_ms % 1000:03d}Z"
+    seconds, milliseconds = divmod(epoch_ms, 1000)
+    return f"{_second(seconds)}.{milliseconds:03d}Z"
+
+
+@lru_cache(maxsize=64)
+def _second(epoch: int) -> str:
+    return datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def optional_timestamp(epoch_ms: int | None) -> str | None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from acphost.archive.fsck import check_store
 from acphost.client.client import Client
 from acphost.errors import AcpHostError
 from acphost.wire.event import Event
@@ -174,6 +175,7 @@ class Ordeal:
     def finish(self) -> Tally:
         """After the last start and stop: every run has its one end, no prompt was sent twice."""
         problems = self._daemon.journal.problems()
+        problems += [str(found) for found in check_store(self._daemon.journal.path).findings]
         assert not problems, f"seed {self.tally.seed}:\n" + "\n".join(problems)
         twice = [text for text, n in Counter(self._daemon.prompts()).items() if n > 1]
         assert not twice, f"seed {self.tally.seed}: sent twice: {json.dumps(twice)}"

@@ -17,8 +17,8 @@ SEED = int(os.environ.get("ACPHOST_CRASH_SEED", "0")) or random.SystemRandom().r
 async def test_random_kills_lose_repeat_and_leave_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Floods, queues and questions, cut anywhere; one store goes through all of it."""
-    async with running_daemon(SCRIPT, check=False) as daemon:
+    """Floods, queues, questions and sealing, cut anywhere; one store goes through all of it."""
+    async with running_daemon(SCRIPT, host={"journal": {"seal_after": 0}}, check=False) as daemon:
         ordeal = Ordeal(daemon, SEED)
         for _ in range(KILLS):
             await ordeal.round()

@@ -365,12 +365,20 @@ async def test_a_second_daemon_says_who_is_first(daemon: Throwaway) -> None:
     assert str(daemon.pid) in second.err
 
 
-async def test_a_mistake_in_the_configuration_stops_the_start(tmp_path: Path) -> None:
-    config = tmp_path / "config.toml"
-    config.write_text("[agents.x]\ncomand = ['x']\n")
-    done = await acphost(None, "serve", "--config", str(config))
+async def test_a_configuration_that_is_not_there_stops_the_start(tmp_path: Path) -> None:
+    done = await acphost(None, "serve", "--config", str(tmp_path / "config.toml"))
     assert done.code == 78
-    assert "comand" in done.err
+    assert "config.toml" in done.err
+
+
+async def test_a_mistake_in_the_configuration_is_shown_in_the_status(daemon: Throwaway) -> None:
+    config = anyio.Path(daemon.folder, "config.toml")
+    await config.write_text(await config.read_text() + "[agents.x]\ncomand = ['x']\n")
+    assert (await acphost(daemon.socket, "status")).code == 0
+    with anyio.fail_after(5):
+        while "comand" not in (shown := await acphost(daemon.socket, "status")).out:  # noqa: ASYNC110
+            await anyio.sleep(0.05)
+    assert shown.code == 0
 
 
 async def test_send_bridges_a_restart_of_the_daemon(daemon: Throwaway) -> None:

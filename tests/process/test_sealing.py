@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from acphost.archive.seal import give_back
 from acphost.errors import StorageError
 from acphost.journal.event import Draft, EventRow, RunRef
-from acphost.journal.history import SegmentCache
 from acphost.journal.pool import read_pool
 from acphost.journal.reader import Reader
 from acphost.journal.rows import RunRow
 from acphost.journal.seal import Sealed, read_sealable, read_unsealed
+from acphost.journal.segment_cache import SegmentCache
 from acphost.journal.statements import forget_session, save_run, save_session
 from acphost.journal.store import Store
 from acphost.journal.writer import SessionLog

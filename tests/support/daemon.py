@@ -127,13 +127,19 @@ class Daemon:
         """Start it and wait until it takes connections."""
         self._process = self.launch()
         with anyio.fail_after(PATIENCE):
-            while True:
-                try:
-                    async with await anyio.connect_unix(self.socket):
-                        return
-                except OSError:
-                    assert self._process.poll() is None, f"it did not start:\n{self.log()}"
+            while not await self._answers():
+                assert self._process.poll() is None, f"it did not start:\n{self.log()}"
                 await anyio.sleep(_LOOK_AGAIN)
+        if self._client is not None:
+            client = self._client
+            await eventually(lambda: client.info.host_info.pid == self.pid)
+
+    async def _answers(self) -> bool:
+        try:
+            async with await anyio.connect_unix(self.socket):
+                return True
+        except OSError:
+            return False
 
     async def kill(self) -> None:
         """kill -9."""

@@ -8,7 +8,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from acphost.journal.history import Bounds, History, SegmentCache, snapshot
+from acphost.journal.history import Bounds, History, snapshot
+from acphost.journal.segment_cache import SegmentCache
 
 TERMINAL = {"run.completed", "run.failed", "run.cancelled", "run.interrupted"}
 ENDED = {"completed", "failed", "cancelled", "interrupted"}

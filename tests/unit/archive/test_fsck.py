@@ -13,8 +13,8 @@ from acphost.archive.fsck import check_store
 from acphost.archive.report import Report
 from acphost.errors import StoreRefusedError
 from acphost.journal.file import SCHEMA_VERSION
-from acphost.journal.history import SegmentCache
 from acphost.journal.seal import read_sealable, read_unsealed
+from acphost.journal.segment_cache import SegmentCache
 from acphost.transport.processes import birth, boot_id
 from tests.support.daemon import running_daemon
 

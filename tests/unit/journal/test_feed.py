@@ -46,7 +46,8 @@ def test_a_batch_knows_its_ends() -> None:
 
     (batch,), (whole,) = listener.batches, all_of_it.batches
     assert (batch.first_offset, batch.last_offset, batch.first_seq, batch.last_seq) == (1, 5, 1, 3)
-    assert (batch.last, whole.last) == (ROWS[4], ROWS[4])
+    assert (batch.first_position, batch.last_position) == (1, 3)
+    assert (whole.first_position, whole.last_position) == (1, 5)
     assert (whole.first_offset, whole.last_offset, whole.first_seq, whole.last_seq) == (
         1, 5, None, None,
     )  # fmt: skip

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from acphost.errors import StorageError
 from acphost.journal.delta import Repeats, difference_from, pack, unpack
 from acphost.journal.event import EventRow
-from acphost.journal.segments import MOST_BYTES, MOST_EVENTS, SealedEvents, Segment, SegmentWriter
+from acphost.journal.segment_writer import MOST_BYTES, MOST_EVENTS, SegmentWriter
+from acphost.journal.segments import SealedEvents, Segment
 
 LARGE = 1 << 62
 
