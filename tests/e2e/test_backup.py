@@ -93,7 +93,7 @@ async def test_a_restore_brings_back_what_was_there() -> None:
         # Elsewhere, since the client that followed the old store is refused by this one.
         daemon.socket = daemon.folder / "s2"
         daemon.flags += ["--socket", str(daemon.socket)]
-        await daemon.start()
+        await daemon.start(is_followed=False)
         async with daemon.connect() as client:
             assert client.store_id != old_store
             assert (await client.run(first.host_run_id)).status == "completed"

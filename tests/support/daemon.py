@@ -123,14 +123,17 @@ class Daemon:
                 stdout=subprocess.DEVNULL, stderr=log,
             )  # fmt: skip
 
-    async def start(self) -> None:
-        """Start it and wait until it takes connections."""
+    async def start(self, *, is_followed: bool = True) -> None:
+        """Start it and wait until it takes connections, that of the client that follows included.
+
+        Without `is_followed` that client is not waited for: it refuses a store that it never saw.
+        """
         self._process = self.launch()
         with anyio.fail_after(PATIENCE):
             while not await self._answers():
                 assert self._process.poll() is None, f"it did not start:\n{self.log()}"
                 await anyio.sleep(_LOOK_AGAIN)
-        if self._client is not None:
+        if is_followed and self._client is not None:
             client = self._client
             await eventually(lambda: client.info.host_info.pid == self.pid)
 

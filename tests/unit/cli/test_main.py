@@ -63,14 +63,14 @@ def test_the_traceback_is_there_for_those_who_ask(
     assert "Traceback" in capsys.readouterr().err
 
 
-def test_a_mistake_in_the_configuration_ends_with_78(
+def test_a_configuration_that_is_not_there_ends_with_78(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A mistake in one file does not: the daemon runs on without it, and tells in its status."""
     monkeypatch.delenv("ACPHOST_SOCKET", raising=False)
     config = tmp_path / "config.toml"
-    config.write_text("sockte = '/x'\n")
     assert main(["ls", "--config", str(config)]) == 78
-    assert "sockte" in capsys.readouterr().err
+    assert str(config) in capsys.readouterr().err
 
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
