@@ -24,6 +24,7 @@ from acphost.server.connection import (
     ConnectionLimits,
 )
 from acphost.server.subscription import Subscription, View
+from acphost.session.commands import Commands
 from acphost.session.house import House
 from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries
@@ -77,6 +78,7 @@ class DaemonHost:
         #: What the last daemon left is put right.
         self.is_ready = False
         self.house = house
+        self.commands = Commands(store, pool, house, vault=house.vault, now=epoch_ms)
         self.queries = Queries(store, house)
         self.upkeep = Upkeep(store, house, settings_now)
         self.board = StatusBoard(house, self.queries, pool, settings_now, epoch_ms)

@@ -20,6 +20,7 @@ from acphost.rpc.registry import MethodRegistry
 from acphost.server.access import Access, authorise, role_of
 from acphost.server.connection import ClientConnection, Identity
 from acphost.server.subscription import Subscription, View
+from acphost.session.commands import Commands
 from acphost.session.house import House
 from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries, check_position
@@ -64,6 +65,7 @@ class Host(Protocol):
     """The daemon itself, as far as clients may ask it."""
 
     house: House
+    commands: Commands
     queries: Queries
     board: StatusBoard
     processes: ProcessBoard
@@ -131,6 +133,7 @@ class Methods:
     def __init__(self, host: Host) -> None:
         self._host = host
         self._house = host.house
+        self._commands = host.commands
         self._queries = host.queries
         self._registry: MethodRegistry[ClientConnection] = MethodRegistry()
         self._access: dict[str, Access] = {}
@@ -244,7 +247,7 @@ class Methods:
     async def _session_create(
         self, client: ClientConnection, params: p.SessionCreateParams
     ) -> Session:
-        session_id = await self._house.create_session(params, client.origin)
+        session_id = await self._commands.create_session(params, client.origin)
         return await self._queries.session(session_id)
 
     async def _session_list(self, client: ClientConnection, params: p.SessionListParams) -> Page:
@@ -259,7 +262,7 @@ class Methods:
     # -- runs -------------------------------------------------------------------------------------
 
     async def _run_create(self, client: ClientConnection, params: p.RunCreateParams) -> Run:
-        run_id = await self._house.create_run(params, client.origin)
+        run_id = await self._commands.create_run(params, client.origin)
         return await self._queries.run(run_id)
 
     async def _run_get(self, client: ClientConnection, params: p.RunGetParams) -> Run:
@@ -276,21 +279,21 @@ class Methods:
             return await self._queries.run_events(params, parse_position(params.after_seq))
 
     async def _run_wait(self, client: ClientConnection, params: p.RunWaitParams) -> Run:
-        await self._house.wait_run(params.host_run_id, params.timeout_ms)
+        await self._commands.wait_run(params.host_run_id, params.timeout_ms)
         return await self._queries.run(params.host_run_id)
 
     async def _run_cancel(self, client: ClientConnection, params: p.RunCancelParams) -> Run:
-        await self._house.cancel_run(
+        await self._commands.cancel_run(
             params.host_run_id, client.origin, hold_queue=params.hold_queue
         )
         return await self._queries.run(params.host_run_id)
 
     async def _run_resume(self, client: ClientConnection, params: p.RunResumeParams) -> Run:
-        run_id = await self._house.resume_run(params, client.origin)
+        run_id = await self._commands.resume_run(params, client.origin)
         return await self._queries.run(run_id)
 
     async def _run_dismiss(self, client: ClientConnection, params: p.RunParams) -> Run:
-        await self._house.dismiss_run(params.host_run_id, client.origin)
+        await self._commands.dismiss_run(params.host_run_id, client.origin)
         return await self._queries.run(params.host_run_id)
 
     # -- queue ------------------------------------------------------------------------------------
@@ -299,11 +302,11 @@ class Methods:
         return await self._queries.queue(params.session_id)
 
     async def _queue_hold(self, client: ClientConnection, params: p.QueueHoldParams) -> Session:
-        await self._house.hold_queue(params.session_id, params.reason, client.origin)
+        await self._commands.hold_queue(params.session_id, params.reason, client.origin)
         return await self._queries.session(params.session_id)
 
     async def _queue_release(self, client: ClientConnection, params: p.SessionParams) -> Session:
-        await self._house.release_queue(params.session_id, client.origin)
+        await self._commands.release_queue(params.session_id, client.origin)
         return await self._queries.session(params.session_id)
 
     # -- events -----------------------------------------------------------------------------------
@@ -388,7 +391,7 @@ class Methods:
     async def _respond(
         self, client: ClientConnection, params: p.PermissionRespondParams
     ) -> Decision:
-        row = await self._house.respond(params.permission_id, params.option_id, client.origin)
+        row = await self._commands.respond(params.permission_id, params.option_id, client.origin)
         return decision_view(row)
 
     async def _runtime_status(
@@ -401,7 +404,7 @@ class Methods:
     async def _runtime_reset(
         self, client: ClientConnection, params: p.RuntimeResetParams
     ) -> RuntimeReset:
-        return await self._house.reset_runtime(params, client.origin)
+        return await self._commands.reset_runtime(params, client.origin)
 
     async def _processes(self, client: ClientConnection, params: p.ProcessesParams) -> Page:
         if params.session_id is not None:

@@ -1,67 +1,31 @@
 """All conversations of the daemon: made, found, and ended together."""
 
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import anyio
-import msgspec
 from anyio.abc import TaskGroup, TaskStatus
 
 from acphost.errors import (
-    ConflictError,
-    InvalidParamsError,
-    PermissionNotFoundError,
-    RunNotFoundError,
     SessionNotFoundError,
     ShuttingDownError,
 )
-from acphost.ids import Clock, mint
-from acphost.journal.rows import DecisionRow, RunRow, SessionRow
+from acphost.ids import Clock
+from acphost.journal.rows import SessionRow
 from acphost.journal.statements import forget_session
 from acphost.journal.store import Store
 from acphost.journal.writer import SessionLog
 from acphost.log import get_logger
 from acphost.provider.pool import AgentPool
-from acphost.session import requests, resume
 from acphost.session.conversation import Conversation
-from acphost.session.decisions import already_resolved
+from acphost.session.locks import KeyedLocks
 from acphost.session.queue import Waiting
 from acphost.session.scribe import note
 from acphost.session.vault import Vault
 from acphost.settings.model import Settings
-from acphost.wire.event import Kind, Origin
-from acphost.wire.host import RunStatus, RuntimeReset
-from acphost.wire.params import (
-    RunCreateParams,
-    RunResumeParams,
-    RuntimeResetParams,
-    SessionCreateParams,
-)
+from acphost.wire.event import Kind
 
 log = get_logger()
-
-
-class KeyedLocks:
-    """A lock for each key in use: whoever holds one is alone with that key."""
-
-    def __init__(self) -> None:
-        self._locks: dict[str, tuple[anyio.Lock, int]] = {}
-
-    @asynccontextmanager
-    async def holding(self, key: str) -> AsyncGenerator[None]:
-        """Hold the lock of `key` for the length of the block."""
-        lock, users = self._locks.get(key, (anyio.Lock(), 0))
-        self._locks[key] = lock, users + 1
-        try:
-            async with lock:
-                yield
-        finally:
-            lock, users = self._locks[key]
-            if users == 1:
-                del self._locks[key]
-            else:
-                self._locks[key] = lock, users - 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,27 +39,28 @@ class HouseOptions:
 
 
 class House:
-    """Where sessions live. Commands come in here; what they change is durable when they return."""
+    """Where sessions live: each has one conversation, made at need and ended with the daemon."""
 
     def __init__(self, store: Store, pool: AgentPool, options: HouseOptions) -> None:
         self._store = store
         self._pool = pool
         self._options = options
         self._now = options.now
+        self.vault = options.vault
         self._conversations: dict[str, Conversation] = {}
         self._scopes: dict[str, anyio.CancelScope] = {}
         self._locks = KeyedLocks()
         self._tasks: TaskGroup | None = None
-        self._closing = False
+        self.is_closing = False
         #: Which workspace each live session is in; only live sessions make events.
         self.workspaces: dict[str, str] = {}
 
     async def run(self, *, task_status: TaskStatus[None]) -> None:
         """Own the work of all sessions until cancelled. Sessions with a queue start working."""
         # A crash may have come between the end of a session and that of its secrets.
-        for session_id in await self._options.vault.kept():
+        for session_id in await self.vault.kept():
             if await self._store.reader.session(session_id) is None:
-                await self._options.vault.forget(session_id)
+                await self.vault.forget(session_id)
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             waiting = {run.session_id for run in (await self._store.reader.unfinished()).runs}
@@ -109,6 +74,11 @@ class House:
     def live(self, session_id: str) -> Conversation | None:
         """The conversation, if this daemon has worked on it."""
         return self._conversations.get(session_id)
+
+    @property
+    def conversations(self) -> list[Conversation]:
+        """Those that this daemon has worked on."""
+        return list(self._conversations.values())
 
     async def conversation(self, session_id: str) -> Conversation:
         """The conversation of a session, brought to life at need. Raises SessionNotFoundError."""
@@ -125,15 +95,16 @@ class House:
             waiting = await self._store.reader.queued(row.key)
             contents = [await self._store.reader.prompt(run.key) for run in waiting]
             unresolved = await self._store.reader.unresolved_runs(row.key)
-            conversation = self._settle_in(row, row.last_seq)
+            conversation = self.settle_in(row, row.last_seq)
             for run, content in zip(waiting, contents, strict=True):
                 conversation.state.queue.join(Waiting(run, content or b"[]"))
             conversation.state.unresolved.update(run.run_id for run in unresolved)
             conversation.state.wake()
             return conversation
 
-    def _settle_in(self, row: SessionRow, seq: int) -> Conversation:
-        if self._tasks is None or self._closing:
+    def settle_in(self, row: SessionRow, seq: int) -> Conversation:
+        """Have a session worked on from here on. Raises ShuttingDownError."""
+        if self._tasks is None or self.is_closing:
             raise ShuttingDownError("the daemon is stopping")
         conversation = Conversation(
             row,
@@ -145,7 +116,7 @@ class House:
             tasks=self._tasks,
             now=self._now,
             is_attended=self._options.is_attended,
-            vault=self._options.vault,
+            vault=self.vault,
         )
         self._conversations[row.session_id] = conversation
         self.workspaces[row.session_id] = row.workspace_id
@@ -153,59 +124,7 @@ class House:
         self._tasks.start_soon(_supervise, conversation, scope)
         return conversation
 
-    async def _find_run(self, run_id: str) -> RunRow:
-        run = await self._store.reader.run(run_id)
-        if run is None:
-            raise RunNotFoundError(f"no run {run_id!r}")
-        return run
-
     # -- sessions ---------------------------------------------------------------------------------
-
-    async def create_session(self, params: SessionCreateParams, origin: Origin) -> str:
-        """Record a session; the agent starts at first need, or at once with `start`."""
-        self._refuse_if_unable()
-        conversation = await self._make_session(params, origin)
-        await self._store.writer.durable(self._store.writer.record(()))
-        if params.start:
-            conversation.warm_up()
-        return conversation.row.session_id
-
-    async def _make_session(self, params: SessionCreateParams, origin: Origin) -> Conversation:
-        agent = self._pool.agent(params.agent_id)
-        cwd = requests.check_directory(params.cwd, "$.cwd")
-        for index, path in enumerate(params.additional_directories):
-            requests.check_directory(path, f"$.additionalDirectories[{index}]")
-        requests.check_mcp_servers(params.mcp_servers)
-        session_id, now = mint("sess"), self._now()
-        if requests.has_secrets(params.mcp_servers):
-            await self._options.vault.keep(session_id, msgspec.json.encode(params.mcp_servers))
-        row = SessionRow(
-            key=self._store.writer.next_session_key(),
-            session_id=session_id,
-            agent_id=params.agent_id,
-            runtime=agent.runtime,
-            profile=params.profile or "default",
-            title=params.title,
-            workspace_id=params.workspace_id or requests.default_workspace(cwd),
-            cwd=cwd,
-            document_id=params.document_id,
-            actor_id=origin.actor_id,
-            additional_directories=msgspec.json.encode(params.additional_directories),
-            mcp_servers=requests.masked_servers(params.mcp_servers),
-            created_at=now,
-            updated_at=now,
-        )
-        conversation = self._settle_in(row, 0)
-        created = {
-            "agentId": row.agent_id,
-            "cwd": row.cwd,
-            "profile": row.profile,
-            "workspaceId": row.workspace_id,
-            "title": row.title,
-            "documentId": row.document_id,
-        }
-        conversation.scribe.write([note(Kind.SESSION_CREATED, created, origin=origin)])
-        return conversation
 
     def is_at_rest(self, session_id: str) -> bool:
         """Whether nothing runs, waits or starts in a session, and no agent is attached to it."""
@@ -231,156 +150,10 @@ class House:
                 None, [note(Kind.SESSION_DELETED, told)], forget_session(row.key), at=self._now()
             )
             await self._store.writer.settled(ticket)
-        await self._options.vault.forget(session_id)
+        await self.vault.forget(session_id)
         return True
 
-    # -- runs -------------------------------------------------------------------------------------
-
-    async def create_run(self, params: RunCreateParams, origin: Origin) -> str:
-        """Accept a run, or find the one that this request already made; returns its id.
-
-        Raises ConflictError if the key was used for something else.
-        """
-        content, preview = requests.prompt_of(params)
-        target = requests.target_of(params)
-        fingerprint = requests.fingerprint(content, params, target)
-        key = requests.idempotency_key(origin.actor_id, params)
-        async with self._locks.holding(key):
-            known = await self._store.reader.run_by_key(key)
-            if known is not None:
-                if known.fingerprint != fingerprint:
-                    raise ConflictError(
-                        f"request {params.request_id!r} was used for another prompt before",
-                        hostRunId=known.run_id,
-                    )
-                return known.run_id
-            self._refuse_if_unable()
-            conversation = await self._session_for(params, origin)
-            run = self._new_run(conversation.row, params, origin)
-            run.idempotency_key, run.fingerprint, run.preview = key, fingerprint, preview
-            run.target, run.target_hash = target, requests.snapshot_hash(target)
-            ticket = conversation.queue.accept(run, content, origin, params.meta)
-            with anyio.CancelScope(shield=True):
-                # Until it is on disk the key must stay ours, whether or not the client stays.
-                await self._store.writer.durable(ticket)
-            return run.run_id
-
-    async def _session_for(self, params: RunCreateParams, origin: Origin) -> Conversation:
-        if params.session_id is not None:
-            conversation = await self.conversation(params.session_id)
-            agent_id = conversation.row.agent_id
-            # One that was removed meanwhile is told at once, not by a run that fails.
-            self._pool.agent(agent_id)
-            if params.agent_id not in (None, agent_id):
-                raise ConflictError(
-                    f"session {params.session_id} is one of agent {agent_id!r}, "
-                    f"not of {params.agent_id!r}"
-                )
-            return conversation
-        if params.agent_id is None or params.cwd is None:
-            raise InvalidParamsError("expected `sessionId`, or `agentId` and `cwd` - at `$`")
-        made = SessionCreateParams(
-            agent_id=params.agent_id,
-            cwd=params.cwd,
-            profile=params.profile,
-            workspace_id=params.workspace_id,
-            document_id=params.document_id,
-        )
-        return await self._make_session(made, origin)
-
-    def _new_run(self, session: SessionRow, params: RunCreateParams, origin: Origin) -> RunRow:
-        now = self._now()
-        return RunRow(
-            key=self._store.writer.next_run_key(),
-            run_id=mint("run"),
-            session_key=session.key,
-            session_id=session.session_id,
-            request_id=params.request_id,
-            agent_id=session.agent_id,
-            provider=self._pool.traits(session.agent_id).provider,
-            profile=params.profile or session.profile,
-            actor_id=origin.actor_id,
-            client_id=origin.client_id,
-            client_name=origin.client_name,
-            workspace_id=params.workspace_id or session.workspace_id,
-            document_id=params.document_id or session.document_id,
-            context_refs=msgspec.json.encode(params.context_refs),
-            hold_after=params.hold_after,
-            created_at=now,
-            updated_at=now,
-        )
-
-    def _refuse_if_unable(self) -> None:
-        """Nothing is accepted that could not be kept."""
-        if self._closing:
-            raise ShuttingDownError("the daemon is stopping and takes no new work")
-        health = self._store.writer.health
-        if health.since is not None:
-            raise health.error()
-
-    async def cancel_run(self, run_id: str, origin: Origin, *, hold_queue: bool) -> None:
-        """Stop a run; a terminal one is left as it is."""
-        run = await self._find_run(run_id)
-        if run.status in (RunStatus.PENDING, RunStatus.RUNNING):
-            conversation = await self.conversation(run.session_id)
-            ticket = conversation.cancel(run_id, origin, hold_queue=hold_queue)
-            await self._store.writer.durable(ticket or self._store.writer.record(()))
-
-    async def resume_run(self, params: RunResumeParams, origin: Origin) -> str:
-        """Make the run that tries an interrupted one again, or find it; returns its id.
-
-        Raises ConflictError, AgentNotFoundError.
-        """
-        async with self._locks.holding(f"resume {params.host_run_id}"):
-            known = await self._store.reader.run_by_resume(
-                params.host_run_id, params.resume_request_id
-            )
-            if known is not None:
-                return known.run_id
-            parent = await self._find_run(params.host_run_id)
-            conversation = await self.conversation(parent.session_id)
-            resume.check_resumable(parent, conversation.state)
-            self._pool.agent(parent.agent_id)
-            self._refuse_if_unable()
-            content = await self._store.reader.prompt(parent.key) or b"[]"
-            run = resume.child_of(
-                parent, params, origin,
-                key=self._store.writer.next_run_key(), run_id=mint("run"), now=self._now(),
-            )  # fmt: skip
-            ticket = conversation.queue.accept(run, content, origin)
-            with anyio.CancelScope(shield=True):
-                await self._store.writer.durable(ticket)
-            return run.run_id
-
-    async def dismiss_run(self, run_id: str, origin: Origin) -> None:
-        """A person has taken note of an interrupted run."""
-        run = await self._find_run(run_id)
-        conversation = await self.conversation(run.session_id)
-        await self._store.writer.durable(conversation.queue.dismiss(run, origin))
-
-    async def wait_run(self, run_id: str, timeout_ms: int | None) -> None:
-        """Return when the run has ended and its end is on disk, or after the timeout."""
-        run = await self._find_run(run_id)
-        if run.status not in (RunStatus.PENDING, RunStatus.RUNNING):
-            return
-        conversation = await self.conversation(run.session_id)
-        with anyio.move_on_after(None if timeout_ms is None else timeout_ms / 1000):
-            await conversation.state.until_over(run_id)
-            await self._store.writer.settled(self._store.writer.record(()))
-
     # -- agents -----------------------------------------------------------------------------------
-
-    async def reset_runtime(self, params: RuntimeResetParams, origin: Origin) -> RuntimeReset:
-        """End a session's agent, and what runs in it; history and queue stay."""
-        conversation = await self.conversation(params.session_id)
-        closed = await conversation.reset(origin, is_cold=params.next == "cold")
-        return RuntimeReset(
-            session_id=params.session_id,
-            mode=conversation.row.mode,
-            next=params.next,
-            closed=closed,
-            queued=len(conversation.state.queue),
-        )
 
     def is_configured(self, agent_id: str) -> bool:
         """Whether runs can be sent to that agent."""
@@ -395,45 +168,11 @@ class House:
                 found.setdefault(binding.process.plan.launch_id, []).append(session_id)
         return found
 
-    # -- queue ------------------------------------------------------------------------------------
-
-    async def hold_queue(self, session_id: str, reason: str | None, origin: Origin) -> None:
-        """Let nothing further start in a session."""
-        conversation = await self.conversation(session_id)
-        await self._store.writer.durable(conversation.queue.hold(reason, origin))
-
-    async def release_queue(self, session_id: str, origin: Origin) -> None:
-        """Let the session's queue go on."""
-        conversation = await self.conversation(session_id)
-        await self._store.writer.durable(conversation.queue.release(origin))
-
-    # -- decisions --------------------------------------------------------------------------------
-
-    async def respond(self, permission_id: str, option_id: str, origin: Origin) -> DecisionRow:
-        """Answer a question; the first valid answer wins.
-
-        Raises AlreadyResolvedError, PermissionNotFoundError, InvalidParamsError.
-        """
-        for conversation in self._conversations.values():
-            if conversation.state.desk.get(permission_id) is not None:
-                await conversation.questions.answer(permission_id, option_id, origin=origin)
-                break
-        else:
-            # Somebody may have answered a moment ago: what is on its way to the disk decides.
-            await self._store.writer.durable(self._store.writer.record(()))
-            row = await self._store.reader.decision(permission_id)
-            if row is None:
-                raise PermissionNotFoundError(f"no decision {permission_id!r}")
-            raise already_resolved(row)
-        answered = await self._store.reader.decision(permission_id)
-        assert answered is not None, "it has just been made durable"
-        return answered
-
     # -- the end ----------------------------------------------------------------------------------
 
     def close(self) -> None:
         """Start nothing further; what runs may end."""
-        self._closing = True
+        self.is_closing = True
         for conversation in self._conversations.values():
             conversation.close()
 
