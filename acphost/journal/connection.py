@@ -1,8 +1,11 @@
 """One SQLite connection on a thread of its own: each call is one whole step of work on it."""
 
+import asyncio
+import os
 import sqlite3
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -11,7 +14,7 @@ import anyio
 
 from acphost.journal.delta import Repeats
 from acphost.journal.event import Stretch
-from acphost.journal.insert import insert_stretches
+from acphost.journal.insert import insert_statements
 from acphost.journal.statements import Statement
 
 T = TypeVar("T")
@@ -31,8 +34,13 @@ class JournalConnection(aiosqlite.Connection):
 
         Cancelling the caller does not stop the work: it ends whole, and unseen.
         """
-        result: T = await self._execute(work, self._conn)  # type: ignore[no-untyped-call]
-        return result
+        return await self.start(work)
+
+    def start(self, work: Callable[[sqlite3.Connection], T]) -> "asyncio.Future[T]":
+        """Begin `work` at once, if the thread is free; as `call` apart from that."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._tx.put_nowait((future, partial(work, self._conn)))
+        return future
 
 
 class WritingConnection(JournalConnection):
@@ -40,27 +48,36 @@ class WritingConnection(JournalConnection):
 
     def __init__(self, connector: Callable[[], sqlite3.Connection], path: Path) -> None:
         super().__init__(connector, _UNUSED_CHUNK)
-        self._wal = path.with_name(path.name + "-wal")
+        self._wal = f"{path}-wal"
         self._repeats = Repeats()
 
-    async def transact(
+    def transact(
         self,
         alike: Sequence[Stretch],
         statements: Sequence[Statement],
+        *,
         before_commit: Callable[[], None] | None = None,
-    ) -> int:
-        """Write events and rows in one transaction, all or none; returns the size of the WAL."""
+        on_commit: Callable[[], None],
+    ) -> "asyncio.Future[int]":
+        """Write events and rows in one transaction, all or none; gives the size of the WAL.
+
+        `on_commit` runs on the loop as soon as they are on disk, before anybody who waits.
+        """
+        loop = asyncio.get_running_loop()
 
         def work(connection: sqlite3.Connection) -> int:
             try:
-                _transact(connection, alike, self._repeats, statements, before_commit)
+                steps = [*insert_statements(alike, self._repeats), *statements]
+                _transact(connection, steps, before_commit)
             except BaseException:
                 # It has taken note of events that are not in the store.
                 self._repeats.clear()
                 raise
+            # Whoever waits for a result is woken a turn of the loop later than what is called.
+            loop.call_soon_threadsafe(on_commit)
             return self._wal_bytes()
 
-        return await self.call(work)
+        return self.start(work)
 
     async def empty_wal(self) -> tuple[int, bool]:
         """Write the WAL back and truncate it, without waiting for readers.
@@ -97,23 +114,24 @@ class WritingConnection(JournalConnection):
 
     def _wal_bytes(self) -> int:
         try:
-            return self._wal.stat().st_size
+            return os.stat(self._wal).st_size  # noqa: PTH116  each commit asks, a Path is slow
         except FileNotFoundError:
             return 0
 
 
 def _transact(
     connection: sqlite3.Connection,
-    alike: Sequence[Stretch],
-    repeats: Repeats,
-    statements: Sequence[Statement],
+    steps: Sequence[Statement],
     before_commit: Callable[[], None] | None,
 ) -> None:
+    if len(steps) == 1 and before_commit is None:
+        # A statement outside of a transaction is one by itself: an event of a slow stream.
+        connection.execute(*steps[0])
+        return
     # IMMEDIATE: a deferred one that turns from reading to writing fails at once, without waiting.
     connection.execute("BEGIN IMMEDIATE")
     try:
-        insert_stretches(connection, alike, repeats)
-        for sql, parameters in statements:
+        for sql, parameters in steps:
             connection.execute(sql, parameters)
         if before_commit is not None:
             before_commit()

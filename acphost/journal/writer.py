@@ -1,5 +1,6 @@
 """The one pen of the journal: numbers at append, commits in groups, publishes what is committed."""
 
+import asyncio
 import math
 import sqlite3
 from collections import deque
@@ -42,9 +43,11 @@ class SessionLog:
 class _Group:
     """Units that will be one transaction."""
 
-    __slots__ = ("size", "statements", "stretches", "ticket")
+    __slots__ = ("begun", "size", "statements", "stretches", "ticket")
 
     def __init__(self, ticket: int) -> None:
+        #: The transaction, if it was begun ahead of the task that sees it through.
+        self.begun: asyncio.Future[int] | None = None
         self.ticket = ticket
         self.stretches: list[Stretch] = []
         self.statements: list[Statement] = []
@@ -82,6 +85,7 @@ class Writer:
         self._held_bytes = 0
         self._committed = 0
         self._is_resting = False
+        self._is_quiet = False
         self._wake = anyio.Event()
         self._watch = Watch(options.patience, options.on_health, now)
         self._wal = WalState()
@@ -114,7 +118,11 @@ class Writer:
         return self._held_bytes + self._gathering.size < self._options.budget_bytes
 
     async def room(self) -> None:
-        """Return once there is room."""
+        """Return once there is room. Whoever asks has said for now what there was to say."""
+        if self._is_resting and not self._gathering.is_empty:
+            # The task that writes has yet to wake up; meanwhile the worker can be on its way.
+            self._close_group()
+            self._full[0].begun = self._begin(self._full[0])
         while not self.has_room:
             await self._watch.turn()
 
@@ -192,8 +200,7 @@ class Writer:
         group.size += sum(map(len, payloads)) + len(payloads) * EVENT_BYTES
         if group.size >= self._batch_bytes:
             self._close_group()
-        if self._is_resting:
-            self._rouse()
+        self._rouse()
         return log.seq
 
     def append(
@@ -233,8 +240,7 @@ class Writer:
             return Ticket(group.ticket - 1)
         if group.size >= self._batch_bytes:
             self._close_group()
-        if self._is_resting:
-            self._rouse()
+        self._rouse()
         return Ticket(group.ticket)
 
     def _close_group(self) -> None:
@@ -245,8 +251,8 @@ class Writer:
         self._last = None
 
     def _rouse(self) -> None:
-        self._is_resting = False
-        self._wake.set()
+        if self._is_resting:
+            self._wake.set()
 
     # -- waiting ----------------------------------------------------------------------------------
 
@@ -279,8 +285,7 @@ class Writer:
         with anyio.CancelScope(shield=True):
             size, is_done = await self._connection.shorten(pages)
         self._wal = self._wal._replace(bytes=size, is_behind=True)
-        if self._is_resting:
-            self._rouse()
+        self._rouse()
         return is_done
 
     # -- the one writer task ----------------------------------------------------------------------
@@ -299,12 +304,16 @@ class Writer:
     async def _rest(self) -> None:
         """Until there is something to write; a long rest is used to empty the WAL."""
         self._wake = anyio.Event()
-        self._is_resting = True
+        self._is_resting, self._is_quiet = True, False
         quiet = self._options.idle_checkpoint if self._wal.is_behind else math.inf
-        with anyio.move_on_after(quiet):
+        # There is a rest between any two events of a slow stream: this costs less than a scope.
+        alarm = asyncio.get_running_loop().call_later(quiet, self._note_quiet)
+        try:
             await self._wake.wait()
-        if self._is_resting:
+        finally:
+            alarm.cancel()
             self._is_resting = False
+        if self._is_quiet and not self._full and self._gathering.is_empty:
             with anyio.CancelScope(shield=True):
                 size, is_done = await self._connection.empty_wal()
             at = self._now() if is_done else self._wal.checkpointed_at
@@ -312,31 +321,54 @@ class Writer:
             if self._options.on_wal is not None:
                 self._options.on_wal(self._wal)
 
+    def _note_quiet(self) -> None:
+        self._is_quiet = True
+        self._wake.set()
+
     async def _commit(self, group: _Group) -> None:
         """Write one group, trying for as long as it takes."""
-        delay, first_try = self._options.first_retry, anyio.current_time()
-        while (problem := await self._attempt(group)) is not None:
-            waited = anyio.current_time() - first_try
+        problem = await self._attempt(group)
+        if problem is not None:
+            await self._insist(group, problem)
+        if self._committed < group.ticket:
+            raise RuntimeError("a commit was not published; the log tells why")
+        self._watch.recover()
+
+    async def _insist(self, group: _Group, problem: Trouble | None) -> None:
+        """Try again what went wrong at first."""
+        delay, first_failure = self._options.first_retry, anyio.current_time()
+        while problem is not None:
+            waited = anyio.current_time() - first_failure
             if not problem.is_busy or waited >= self._options.lock_grace:
                 self._watch.degrade(problem)
             await anyio.sleep(delay)
             delay = min(2 * delay, self._options.last_retry)
-        self._full.popleft()
+            problem = await self._attempt(group)
+
+    def _publish(self) -> None:
+        """The group that was being written is on disk: let everybody see it."""
+        group = self._full.popleft()
         self._held_bytes -= group.size
-        self._committed = group.ticket
         if group.stretches:
             self._head = group.stretches[-1].last_offset
-        self._watch.take_turn()
         self._feed.publish_stretches(group.stretches)
-        self._watch.recover()
+        self._committed = group.ticket
+        self._watch.take_turn()
+
+    def _begin(self, group: _Group) -> "asyncio.Future[int]":
+        return self._connection.transact(
+            group.stretches,
+            group.statements,
+            before_commit=self._options.before_commit,
+            on_commit=self._publish,
+        )
 
     async def _attempt(self, group: _Group) -> Trouble | None:
         """One transaction; cancellation waits for its end, so that what is committed is known."""
+        begun, group.begun = group.begun or self._begin(group), None
         with anyio.CancelScope(shield=True):
             try:
-                size = await self._connection.transact(
-                    group.stretches, group.statements, self._options.before_commit
-                )
+                size = await begun
             except (sqlite3.Error, StorageError, StorageFullError) as exc:
                 problem = trouble(exc)
                 if problem is None:

@@ -1,10 +1,8 @@
 """One agent process: started, greeted, asked for sessions, and ended without a trace."""
 
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from itertools import groupby
-from operator import attrgetter
 from typing import Protocol
 
 import anyio
@@ -18,9 +16,9 @@ from acphost.errors import (
     RemoteError,
 )
 from acphost.ids import AcpSessionId, Clock, LaunchId
-from acphost.provider.connection import AgentConnection, AgentGoneError, method_not_found
+from acphost.provider.connection import AgentConnection, AgentGoneError
+from acphost.provider.switchboard import Sink, Switchboard
 from acphost.provider.traits import AUTH_REQUIRED, Traits
-from acphost.rpc.codec import verbatim_member
 from acphost.rpc.pending import Answer
 from acphost.settings.model import AgentSettings
 from acphost.transport.child import Child, ChildSpec, spawn
@@ -29,61 +27,8 @@ from acphost.wire.acp import (
     PROTOCOL_VERSION,
     InitializeResult,
     SessionOpened,
-    SessionScoped,
-    SessionUpdate,
     lenient,
 )
-from acphost.wire.jsonrpc import RequestId
-
-_UPDATE = msgspec.json.Decoder(SessionUpdate)
-_SCOPED = msgspec.json.Decoder(SessionScoped)
-_SESSION_ID = attrgetter("session_id")
-
-#: Updates kept for a session whose id we have not been told yet (guide rule 10).
-MAX_EARLY = 1000
-EMPTY = msgspec.Raw(b"{}")
-
-#: Updates that came in a row, when that was, and their exact bytes where they were mended.
-_Early = tuple[list[msgspec.Raw], int, list[bytes] | None]
-
-
-class Sink(Protocol):
-    """A conversation, as the process that serves it sees it. Nothing here may block."""
-
-    def on_updates(
-        self, updates: Sequence[msgspec.Raw], at: int, exact: list[bytes] | None = None
-    ) -> None:
-        """The `update`s of this session that came in a row, in wire order.
-
-        `exact`: the agent's own bytes, where what is in `updates` had to be mended to be read.
-        """
-
-    def on_extension(self, method: str, params: msgspec.Raw, at: int) -> None:
-        """Another notification that names the session."""
-
-    def on_request(self, asked: "AgentRequest", at: int) -> None:
-        """A request that names the session; the sink answers or refuses it."""
-
-    def on_gone(self, gone: AgentGoneError) -> None:
-        """The process ended. Open requests were failed before."""
-
-
-@dataclass(frozen=True, slots=True)
-class AgentRequest:
-    """A request of the agent, answered exactly once."""
-
-    id: RequestId
-    method: str
-    params: msgspec.Raw
-    connection: AgentConnection
-
-    def answer(self, result: object) -> None:
-        """Send the result."""
-        self.connection.answer(self.id, result)
-
-    def refuse(self, error: Exception) -> None:
-        """Send an error."""
-        self.connection.refuse(self.id, error)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +70,7 @@ class AgentProcess:
         self.traits = plan.traits
         self.started_at = now()
         self.greeting = InitializeResult()
-        self.sinks: dict[str, Sink] = {}
+        self._switchboard = Switchboard()
         self.pid = 0
         self._watcher = watcher
         self._now = now
@@ -136,8 +81,6 @@ class AgentProcess:
         self.has_served = False
         self.is_retired = False
         self.ended = anyio.Event()
-        self._early: dict[str, list[_Early]] = {}
-        self._early_count = 0
         self._connection: AgentConnection | None = None
         self._child: Child | None = None
 
@@ -146,6 +89,11 @@ class AgentProcess:
         """The protocol side; there is one as soon as the process was spawned."""
         assert self._connection is not None, "asked before the process was spawned"
         return self._connection
+
+    @property
+    def sinks(self) -> Mapping[str, Sink]:
+        """The conversations in it, by the agent's own session id."""
+        return self._switchboard.sinks
 
     @property
     def is_live(self) -> bool:
@@ -187,8 +135,9 @@ class AgentProcess:
         self._child = child
         self.pid = child.pid
         self._connection = AgentConnection(
-            child, self, max_line=plan.max_line, now=self._now, room=self._room
+            child, self._switchboard, max_line=plan.max_line, now=self._now, room=self._room
         )
+        self._switchboard.connection = self._connection
         self._watcher.on_spawned(plan, child)
         failure: AcpHostError | None = None
         try:
@@ -225,8 +174,7 @@ class AgentProcess:
         scope.cancel()
 
     def _tell_sinks(self, gone: AgentGoneError) -> None:
-        sinks, self.sinks = self.sinks, {}
-        for sink in sinks.values():
+        for sink in self._switchboard.hang_up():
             sink.on_gone(gone)
 
     def _end(self, child: Child) -> None:
@@ -312,14 +260,14 @@ class AgentProcess:
             raise AgentUnavailableError(
                 f"agent {self.plan.agent_id!r} answered `session/new` without a session id"
             )
-        self._attach(session_id, sink)
+        self._switchboard.attach(session_id, sink)
         return AcpSessionId(session_id), result
 
     async def reopen(
         self, method: str, session_id: AcpSessionId, sink: Sink, params: dict[str, object]
     ) -> msgspec.Raw:
         """session/load or session/resume; the sink hears the replay as it comes."""
-        self._attach(session_id, sink)
+        self._switchboard.attach(session_id, sink)
         try:
             return await self._call_setup(method, {"sessionId": session_id, **params})
         except BaseException:
@@ -354,82 +302,8 @@ class AgentProcess:
             raise answer
         return answer
 
-    def _attach(self, session_id: str, sink: Sink) -> None:
-        self.sinks[session_id] = sink
-        for updates, at, exact in self._early.pop(session_id, ()):
-            self._early_count -= len(updates)
-            sink.on_updates(updates, at, exact)
-
     def detach(self, session_id: str) -> None:
         """Nobody listens to that session any more; a retired process ends with its last one."""
-        self.sinks.pop(session_id, None)
+        self._switchboard.sinks.pop(session_id, None)
         if self.is_retired:
             self.stop_unless_shared()
-
-    # -- inbox ------------------------------------------------------------------------------------
-
-    def on_updates(self, updates: Sequence[SessionUpdate], at: int) -> None:
-        """Route updates to the conversations they belong to."""
-        for session_id, some in groupby(updates, _SESSION_ID):
-            self._deliver(session_id, [scoped.update for scoped in some], at)
-
-    def _deliver(
-        self, session_id: str, updates: list[msgspec.Raw], at: int, exact: list[bytes] | None = None
-    ) -> None:
-        sink = self.sinks.get(session_id)
-        if sink is not None:
-            sink.on_updates(updates, at, exact)
-            return
-        # A copy: what was read together lies in one buffer, which would be kept whole.
-        kept = [update.copy() for update in updates[: MAX_EARLY - self._early_count]]
-        if kept:
-            self._early_count += len(kept)
-            self._early.setdefault(session_id, []).append((kept, at, exact))
-        self.connection.anomalies += len(updates) - len(kept)
-
-    def on_notification(
-        self, method: str, params: msgspec.Raw, at: int, exact: bytes | None = None
-    ) -> None:
-        """Route what else the agent says."""
-        own = params if exact is None else msgspec.Raw(exact)
-        if method != "session/update":
-            self._on_extension(method, params, own, at)
-            return
-        try:
-            scoped = _UPDATE.decode(params)
-        except msgspec.DecodeError:
-            self.connection.anomalies += 1
-            sink = self._only_sink()
-            if sink is not None:
-                sink.on_extension(method, own, at)
-            return
-        update = None if exact is None else verbatim_member(exact, "update")
-        self._deliver(scoped.session_id, [scoped.update], at, None if update is None else [update])
-
-    def _on_extension(self, method: str, params: msgspec.Raw, own: msgspec.Raw, at: int) -> None:
-        sink = self._sink_of(params) or self._only_sink()
-        if sink is not None and not method.startswith("$/"):
-            sink.on_extension(method, own, at)
-
-    def on_request(self, request_id: RequestId, method: str, params: msgspec.Raw, at: int) -> None:
-        """Hand a request to its conversation, or answer that nobody is there."""
-        asked = AgentRequest(request_id, method, params, self.connection)
-        sink = self._sink_of(params)
-        if sink is None:
-            asked.refuse(method_not_found(method))
-            self.connection.anomalies += 1
-            return
-        sink.on_request(asked, at)
-
-    def _sink_of(self, params: msgspec.Raw) -> Sink | None:
-        try:
-            return self.sinks.get(_SCOPED.decode(params).session_id)
-        except msgspec.DecodeError:
-            return None
-
-    def _only_sink(self) -> Sink | None:
-        """With one session in the process there is no doubt whom a stray word concerns."""
-        return next(iter(self.sinks.values())) if len(self.sinks) == 1 else None
-
-
-__all__ = ["EMPTY", "AgentProcess", "AgentRequest", "LaunchPlan", "ProcessWatcher", "Sink"]

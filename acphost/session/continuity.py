@@ -12,7 +12,8 @@ from acphost.journal.rows import BindingRow, RunRow
 from acphost.journal.statements import save_binding
 from acphost.provider.connection import AgentGoneError
 from acphost.provider.pool import AgentPool
-from acphost.provider.process import AgentProcess, Sink
+from acphost.provider.process import AgentProcess
+from acphost.provider.switchboard import Sink
 from acphost.provider.traits import LoadStatus, Rung
 from acphost.session.packet import Packet
 from acphost.session.scribe import Scribe, note

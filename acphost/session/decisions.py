@@ -10,7 +10,7 @@ from acphost.ids import Clock, mint
 from acphost.journal.event import Draft, RunRef, classify
 from acphost.journal.rows import DecisionRow, RunRow, SessionRow
 from acphost.journal.statements import Statement, save_decision
-from acphost.provider.process import AgentRequest
+from acphost.provider.switchboard import AgentRequest
 from acphost.session.scribe import encode, note, run_ref
 from acphost.wire.acp import PermissionOption, PermissionRequest, lenient
 from acphost.wire.event import Kind, Origin, Source

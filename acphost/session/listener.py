@@ -10,7 +10,7 @@ from acphost.ids import Clock
 from acphost.journal.event import Draft, classify
 from acphost.journal.writer import Ticket, Writer
 from acphost.provider.connection import AgentGoneError, method_not_found
-from acphost.provider.process import AgentRequest
+from acphost.provider.switchboard import AgentRequest
 from acphost.provider.traits import Traits
 from acphost.session.continuity import Binder, Replay
 from acphost.session.scribe import Scribe, encode, note, run_ref

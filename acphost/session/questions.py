@@ -7,7 +7,7 @@ from anyio.abc import TaskGroup
 
 from acphost.errors import PermissionNotFoundError
 from acphost.journal.writer import Ticket, Writer
-from acphost.provider.process import AgentRequest
+from acphost.provider.switchboard import AgentRequest
 from acphost.session.decisions import CANCELLED
 from acphost.session.listener import settled
 from acphost.session.scribe import Scribe

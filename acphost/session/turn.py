@@ -9,7 +9,7 @@ from acphost.errors import RemoteError
 from acphost.journal.event import RunRef
 from acphost.journal.rows import RunRow
 from acphost.journal.writer import Ticket
-from acphost.provider.process import AgentRequest
+from acphost.provider.switchboard import AgentRequest
 from acphost.provider.traits import TurnFacts
 from acphost.session.calls import OpenCalls
 from acphost.session.ending import Ending

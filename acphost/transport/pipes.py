@@ -1,6 +1,7 @@
 """Our ends of a child's pipes."""
 
 import array
+import asyncio
 import fcntl
 import os
 import termios
@@ -19,27 +20,26 @@ class PipeReader:
     def __init__(self, descriptor: int) -> None:
         os.set_blocking(descriptor, False)
         self._descriptor: int | None = descriptor
-        self._lock = anyio.Lock(fast_acquire=True)
+        self._waiter: asyncio.Future[None] | None = None
+        self._is_watched = False
         #: Bytes still to be read after `cut`.
         self._left: int | None = None
         self._is_discarding = False
 
     async def read(self) -> bytes:
         """What is there, at most READ_SIZE; b"" at the end, or once `discard` has begun."""
-        async with self._lock:
-            while not self._is_discarding:
-                data = await self._attempt()
-                if data is not None:
-                    return data
-            return b""
+        while not self._is_discarding:
+            data = await self._attempt()
+            if data is not None and not self._is_discarding:
+                return data
+        return b""
 
     async def discard(self) -> None:
         """Read to the end for nobody, so that the writer is never blocked."""
         self._is_discarding = True
         self._wake()
-        async with self._lock:
-            while await self._attempt() != b"":
-                pass
+        while await self._attempt() != b"":
+            pass
 
     def cut(self) -> None:
         """Take what is in the pipe now for the end, whoever still holds the other side."""
@@ -51,25 +51,52 @@ class PipeReader:
         """Whoever reads gets b""."""
         if self._descriptor is not None:
             self._wake()
+            self._unwatch()
             os.close(self._descriptor)
             self._descriptor = None
-
-    def _wake(self) -> None:
-        if self._descriptor is not None:
-            anyio.notify_closing(self._descriptor)
 
     async def _attempt(self) -> bytes | None:
         """Some bytes, b"" at the end, None after a wait that brought nothing."""
         if self._descriptor is None or self._left == 0:
             return b""
-        try:
-            await anyio.wait_readable(self._descriptor)
-        except anyio.ClosedResourceError:
-            return None
+        await self._readable(self._descriptor)
         return self._read_now()
 
+    async def _readable(self, descriptor: int) -> None:
+        """Return when there is something to read, or to look at again.
+
+        As `anyio.wait_readable`, but the pipe stays watched between two reads of a slow stream:
+        watching it anew is a good part of the time that an agent's word takes to a screen.
+        """
+        loop = asyncio.get_running_loop()
+        if not self._is_watched:
+            loop.add_reader(descriptor, self._on_readable)
+            self._is_watched = True
+        waiter = self._waiter = loop.create_future()
+        try:
+            await waiter
+        finally:
+            if self._waiter is waiter:  # and not that of `discard`, who takes over
+                self._waiter = None
+
+    def _on_readable(self) -> None:
+        if self._waiter is None:
+            # Nobody wants it now; asked again and again, the loop would never rest.
+            self._unwatch()
+        else:
+            self._wake()
+
+    def _wake(self) -> None:
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def _unwatch(self) -> None:
+        if self._is_watched and self._descriptor is not None:
+            asyncio.get_running_loop().remove_reader(self._descriptor)
+            self._is_watched = False
+
     def _read_now(self) -> bytes | None:
-        if self._descriptor is None:  # closed while we were on our way
+        if self._descriptor is None or self._left == 0:  # since we began to wait
             return b""
         size = READ_SIZE if self._left is None else min(READ_SIZE, self._left)
         try:

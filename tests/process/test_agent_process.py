@@ -20,7 +20,8 @@ from acphost.errors import (
 from acphost.ids import AcpSessionId, epoch_ms
 from acphost.provider.connection import AgentGoneError
 from acphost.provider.pool import AgentPool
-from acphost.provider.process import AgentProcess, AgentRequest, LaunchPlan
+from acphost.provider.process import AgentProcess, LaunchPlan
+from acphost.provider.switchboard import AgentRequest
 from acphost.rpc.pending import Answer
 from acphost.settings.model import AgentSettings, Settings
 from acphost.transport.child import Child

@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 
 from acphost.errors import InvalidParamsError, PermissionNotFoundError
-from acphost.provider.process import AgentRequest
+from acphost.provider.switchboard import AgentRequest
 from acphost.session.decisions import DecisionDesk, OpenQuestion, already_resolved
 from acphost.wire.event import Origin
 from tests.support.stores import now, run_row, session_row

@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 
 from acphost.journal.rows import RunRow
-from acphost.provider.process import AgentRequest
+from acphost.provider.switchboard import AgentRequest
 from acphost.session.decisions import DecisionDesk
 from acphost.session.queue import RunQueue, Waiting
 from acphost.session.state import LATE_WINDOW, SessionState
