@@ -119,7 +119,7 @@ class Writer:
 
     async def room(self) -> None:
         """Return once there is room. Whoever asks has said for now what there was to say."""
-        if self._is_resting and not self._gathering.is_empty:
+        if self._is_resting and not self._full and not self._gathering.is_empty:
             # The task that writes has yet to wake up; meanwhile the worker can be on its way.
             self._close_group()
             self._full[0].begun = self._begin(self._full[0])

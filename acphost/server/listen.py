@@ -15,7 +15,8 @@ from acphost.server.connection import (
     ClientConnection,
     ConnectionLimits,
 )
-from acphost.server.methods import Host, Methods
+from acphost.server.host import Host
+from acphost.server.methods import Methods
 from acphost.transport.unix import Listener, SocketStream, accept_loop
 
 log = get_logger()

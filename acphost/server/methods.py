@@ -5,29 +5,24 @@ Handlers translate and delegate; what they return is committed truth (the sessio
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import Raw, UnsetType
 
 from acphost.errors import (
-    InvalidParamsError,
     NotInitializedError,
     UnsupportedVersionError,
 )
-from acphost.ids import SubscriptionId, mint
+from acphost.ids import mint
 from acphost.rpc.registry import MethodRegistry
 from acphost.server.access import Access, authorise, role_of
 from acphost.server.connection import ClientConnection, Identity
-from acphost.server.subscription import Subscription, View
-from acphost.session.commands import Commands
-from acphost.session.house import House
-from acphost.session.processes import ProcessBoard
-from acphost.session.queries import Queries, check_position
-from acphost.session.status import StatusBoard
+from acphost.server.host import Host
+from acphost.server.subscribing import Subscribing
 from acphost.session.views import decision_view
 from acphost.wire import params as p
-from acphost.wire.base import parse_position, position_text
+from acphost.wire.base import parse_position
 from acphost.wire.host import (
     PROTOCOL_VERSION,
     SCHEMA_REVISION,
@@ -37,9 +32,7 @@ from acphost.wire.host import (
     Decision,
     Done,
     EventsPage,
-    HostInfo,
     InitializeResult,
-    Limits,
     Page,
     Pong,
     Reloaded,
@@ -48,7 +41,6 @@ from acphost.wire.host import (
     RuntimeReset,
     RuntimeStatus,
     Session,
-    Subscribed,
 )
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -59,62 +51,6 @@ CAPABILITIES = {
     "elicitation": False,
     "fs": False,
 }
-
-
-class Host(Protocol):
-    """The daemon itself, as far as clients may ask it."""
-
-    house: House
-    commands: Commands
-    queries: Queries
-    board: StatusBoard
-    processes: ProcessBoard
-    info: HostInfo
-    store_id: str
-
-    @property
-    def limits(self) -> Limits:
-        """What each client is held to."""
-
-    @property
-    def admins(self) -> list[str]:
-        """Actors with the role admin; empty: all."""
-
-    def check_ready(self, method: str) -> None:
-        """Raises while a method cannot be answered truthfully yet."""
-
-    def ping(self) -> Pong:
-        """Alive, since when."""
-
-    async def stats(self) -> Raw:
-        """Figures of the daemon."""
-
-    def stop(self, *, force: bool) -> None:
-        """Drain and end, or end at once."""
-
-    async def reload(self) -> Reloaded:
-        """Read the configuration again."""
-
-    async def retention(self, *, dry_run: bool) -> RetentionDone:
-        """Delete what goes by the configured rules, or only tell."""
-
-    async def backup(self, params: p.BackupParams) -> BackupDone:
-        """Copy the store into a file."""
-
-    def agents(self, actor_id: str) -> AgentList:
-        """What is configured."""
-
-    def subscription(
-        self, subscription_id: SubscriptionId, view: View, after: int, connection: ClientConnection
-    ) -> Subscription:
-        """A cursor over this daemon's journal."""
-
-    @property
-    def head(self) -> int:
-        """The last committed offset."""
-
-
-Handler = Callable[[ClientConnection, P], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +70,7 @@ class Methods:
         self._host = host
         self._house = host.house
         self._commands = host.commands
+        self._subscribing = Subscribing(host)
         self._queries = host.queries
         self._registry: MethodRegistry[ClientConnection] = MethodRegistry()
         self._access: dict[str, Access] = {}
@@ -168,8 +105,8 @@ class Methods:
             Method("queue/list", p.QueueListParams, every, self._queue_list),
             Method("queue/hold", p.QueueHoldParams, every, self._queue_hold),
             Method("queue/release", p.SessionParams, every, self._queue_release),
-            Method("events/subscribe", p.SubscribeParams, every, self._subscribe),
-            Method("events/unsubscribe", p.UnsubscribeParams, every, self._unsubscribe),
+            Method("events/subscribe", p.SubscribeParams, every, self._subscribing.subscribe),
+            Method("events/unsubscribe", p.UnsubscribeParams, every, self._subscribing.unsubscribe),
             Method("permission/list", p.PermissionListParams, every, self._permission_list),
             Method("permission/respond", p.PermissionRespondParams, every, self._respond),
             Method("runtime/status", p.RuntimeStatusParams, every, self._runtime_status),
@@ -308,78 +245,6 @@ class Methods:
     async def _queue_release(self, client: ClientConnection, params: p.SessionParams) -> Session:
         await self._commands.release_queue(params.session_id, client.origin)
         return await self._queries.session(params.session_id)
-
-    # -- events -----------------------------------------------------------------------------------
-
-    async def _subscribe(self, client: ClientConnection, params: p.SubscribeParams) -> Subscribed:
-        self._queries.check_store(params.store_id)
-        view, head_seq = await self._view(params)
-        after = await self._starting_point(params, view, head_seq)
-        subscription = self._host.subscription(SubscriptionId(mint("sub")), view, after, client)
-        client.subscribe(subscription)
-        return Subscribed(
-            subscription_id=subscription.id,
-            head_seq=None if head_seq is None else position_text(head_seq),
-            head_offset=position_text(self._host.head),
-        )
-
-    async def _view(self, params: p.SubscribeParams) -> tuple[View, int | None]:
-        scope = params.scope
-        given = (scope.session_id, scope.host_run_id, scope.workspace_id, scope.all)
-        if sum(each is not None for each in given) != 1:
-            raise InvalidParamsError(
-                "expected one of `sessionId`, `hostRunId`, `workspaceId`, `all` - at `$.scope`"
-            )
-        kinds = None if params.kinds is None else frozenset(params.kinds)
-        if scope.workspace_id is not None:
-            workspace, wanted = self._house.workspaces, scope.workspace_id
-            return View(
-                None, kinds=kinds, workspace_id=wanted,
-                is_member=lambda session_id: workspace.get(session_id or "") == wanted,
-            ), None  # fmt: skip
-        if scope.all:
-            return View(None, kinds=kinds), None
-        if scope.session_id is not None:
-            session = await self._queries.session_row(scope.session_id)
-            return View(session.key, kinds=kinds), session.last_seq
-        run = await self._queries.run_row(scope.host_run_id or "")
-        session = await self._queries.session_row(run.session_id)
-        return View(session.key, run_key=run.key, kinds=kinds), session.last_seq
-
-    async def _starting_point(
-        self, params: p.SubscribeParams, view: View, head_seq: int | None
-    ) -> int:
-        starts = (params.after_seq, params.after_offset, params.after)
-        if sum(each is not UNSET for each in starts) > 1:
-            raise InvalidParamsError(
-                "expected at most one of `afterSeq`, `afterOffset`, `after` - at `$`"
-            )
-        head = self._host.head if head_seq is None else head_seq
-        if params.after == "now":
-            return head
-        if params.after_seq is not UNSET:
-            if head_seq is None:
-                raise InvalidParamsError(
-                    "a seq orders one session; give `afterOffset` in this scope - at `$.afterSeq`"
-                )
-            after = parse_position(params.after_seq)
-            check_position(after, head)
-            return after
-        if params.after_offset is not UNSET:
-            after = parse_position(params.after_offset)
-            check_position(after, self._host.head)
-            if view.session_key is None:
-                return after
-            return await self._queries.seq_at(view.session_key, after, head)
-        return 0
-
-    async def _unsubscribe(self, client: ClientConnection, params: p.UnsubscribeParams) -> Done:
-        if not client.unsubscribe(params.subscription_id):
-            raise InvalidParamsError(
-                f"no subscription {params.subscription_id!r} on this connection"
-                " - at `$.subscriptionId`"
-            )
-        return Done()
 
     # -- decisions and status ---------------------------------------------------------------------
 

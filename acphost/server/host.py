@@ -1,0 +1,77 @@
+"""The daemon as the socket needs it: the seam between what listens and what it is part of."""
+
+from typing import Protocol
+
+from msgspec import Raw
+
+from acphost.ids import SubscriptionId
+from acphost.server.connection import ClientConnection
+from acphost.server.subscription import Subscription, View
+from acphost.session.commands import Commands
+from acphost.session.house import House
+from acphost.session.processes import ProcessBoard
+from acphost.session.queries import Queries
+from acphost.session.status import StatusBoard
+from acphost.wire.host import (
+    AgentList,
+    BackupDone,
+    HostInfo,
+    Limits,
+    Pong,
+    Reloaded,
+    RetentionDone,
+)
+from acphost.wire.params import BackupParams
+
+
+class Host(Protocol):
+    """The daemon itself, as far as clients may ask it."""
+
+    house: House
+    commands: Commands
+    queries: Queries
+    board: StatusBoard
+    processes: ProcessBoard
+    info: HostInfo
+    store_id: str
+
+    @property
+    def limits(self) -> Limits:
+        """What each client is held to."""
+
+    @property
+    def admins(self) -> list[str]:
+        """Actors with the role admin; empty: all."""
+
+    def check_ready(self, method: str) -> None:
+        """Raises while a method cannot be answered truthfully yet."""
+
+    def ping(self) -> Pong:
+        """Alive, since when."""
+
+    async def stats(self) -> Raw:
+        """Figures of the daemon."""
+
+    def stop(self, *, force: bool) -> None:
+        """Drain and end, or end at once."""
+
+    async def reload(self) -> Reloaded:
+        """Read the configuration again."""
+
+    async def retention(self, *, dry_run: bool) -> RetentionDone:
+        """Delete what goes by the configured rules, or only tell."""
+
+    async def backup(self, params: BackupParams) -> BackupDone:
+        """Copy the store into a file."""
+
+    def agents(self, actor_id: str) -> AgentList:
+        """What is configured."""
+
+    def subscription(
+        self, subscription_id: SubscriptionId, view: View, after: int, connection: ClientConnection
+    ) -> Subscription:
+        """A cursor over this daemon's journal."""
+
+    @property
+    def head(self) -> int:
+        """The last committed offset."""
