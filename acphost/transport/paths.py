@@ -29,12 +29,6 @@ def default_state_dir(environ: Mapping[str, str]) -> Path:
     return state / _APP if state else platformdirs.user_state_path(_APP, appauthor=False)
 
 
-def default_config_dir(environ: Mapping[str, str]) -> Path:
-    """Where the user's configuration lives."""
-    config = _absolute(environ, "XDG_CONFIG_HOME")
-    return config / _APP if config else platformdirs.user_config_path(_APP, appauthor=False)
-
-
 def _absolute(environ: Mapping[str, str], name: str) -> Path | None:
     # Relative values are invalid by the XDG specification. Set on macOS, the user means them.
     value = environ.get(name, "")

@@ -12,6 +12,9 @@ import anyio
 from acphost.errors import ConnectionLostError
 
 RECEIVE_SIZE = 256 * 1024
+#: What the kernel may hold for a peer that is not reading just now, where the system lets us: the
+#: default is a few milliseconds of a flood, and 8 KiB on macOS.
+_SEND_ROOM = 512 * 1024
 
 
 class SocketStream:
@@ -19,6 +22,8 @@ class SocketStream:
 
     def __init__(self, connection: socket.socket) -> None:
         connection.setblocking(False)
+        with suppress(OSError):  # macOS refuses if the peer has already gone
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _SEND_ROOM)
         self._socket = connection
         self._is_closed = False
         self.peer_uid = peer_uid(connection)

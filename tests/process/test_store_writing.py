@@ -6,6 +6,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from acphost.journal.event import Draft, EventRow, RunRef
@@ -301,3 +302,23 @@ async def test_a_reader_that_does_not_end_is_noticed_and_outlived(path: Path) ->
             other.execute("ROLLBACK").close()
 
         assert (await wal.emptied()).bytes == 0
+
+
+async def test_whoever_asks_for_room_has_what_was_said_written_once(path: Path) -> None:
+    """The transaction is begun ahead of the task that writes, and the task goes on with it."""
+    async with opened(path) as store:
+        log, listener = SessionLog(1, "sess_1"), Listener()
+        await store.writer.settled(
+            store.writer.append(log, [Draft("session.created", b"{}")],
+                                [save_session(session_row())], at=1)
+        )  # fmt: skip
+        await anyio.lowlevel.checkpoint()
+        store.feed.attach(listener, 1)
+        for seq in range(2, 8):
+            store.writer.append_event(log, "message.delta", b"%d" % seq, at=1)
+            # There is room: nothing is awaited, and the task has not had its turn.
+            await store.writer.room()
+        await store.writer.drain()
+
+        assert [row.seq for rows in listener.batches for row in rows] == [2, 3, 4, 5, 6, 7]
+        assert [row.seq for row in await events_of(store.reader, 1)] == [1, 2, 3, 4, 5, 6, 7]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acphost.transport.paths import default_config_dir, default_socket_path, default_state_dir
+from acphost.transport.paths import default_socket_path, default_state_dir
 
 
 def test_the_runtime_directory_of_the_session_is_used_where_there_is_one() -> None:
@@ -25,16 +25,12 @@ def test_two_programs_without_any_setting_agree() -> None:
     assert default_socket_path({}).is_absolute()
 
 
-def test_state_and_configuration_follow_the_user() -> None:
-    environ = {"XDG_STATE_HOME": "/s", "XDG_CONFIG_HOME": "/c"}
-    assert default_state_dir(environ) == Path("/s/acphost")
-    assert default_config_dir(environ) == Path("/c/acphost")
+def test_state_follows_the_user() -> None:
+    assert default_state_dir({"XDG_STATE_HOME": "/s"}) == Path("/s/acphost")
 
 
 @pytest.mark.skipif(sys.platform == "darwin", reason="macOS has places of its own")
-def test_state_and_configuration_have_their_usual_places(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_state_has_its_usual_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
-    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     assert default_state_dir({}) == Path("/home/me/.local/state/acphost")
-    assert default_config_dir({"XDG_CONFIG_HOME": "relative"}) == Path("/home/me/.config/acphost")
