@@ -8,7 +8,7 @@ import msgspec
 from acphost.archive.report import RESTORE, Report
 from acphost.journal.audit_selects import AuditedDecision, AuditedEvent, AuditedRun, AuditedSession
 from acphost.journal.strict import LOSSY, classify, repaired
-from acphost.wire.acp import ToolCall, lenient
+from acphost.journal.tool_calls import tool_call_id
 from acphost.wire.event import TERMINAL_KINDS, Kind
 from acphost.wire.host import TERMINAL_STATUSES, RunStatus
 
@@ -107,10 +107,7 @@ class SessionHistory:
             fold.ends.append((seq, kind))
 
     def _follow_tool(self, fold: _RunFold, event: AuditedEvent) -> None:
-        try:
-            call = lenient(ToolCall, event.payload).tool_call_id
-        except msgspec.DecodeError:
-            call = ""
+        call = tool_call_id(event.payload)
         if event.kind in _CLOSING:
             fold.open_tools.pop(call, None)
             fold.closed_tools.add(call)

@@ -5,6 +5,7 @@ the agent's words and nothing else.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -26,9 +27,27 @@ Payload = dict[str, Any]
 
 
 def payload_of(event: Event) -> Payload:
-    """The payload as a dict; empty for anything else, agents send what they like."""
-    value = msgspec.json.decode(event.payload)
+    """The payload as a dict; empty for anything else, agents send what they like.
+
+    A number that nobody can hold makes only its own member unreadable.
+    """
+    try:
+        value = msgspec.json.decode(event.payload)
+    except msgspec.DecodeError:
+        value = _what_can_be_read(event.payload)
     return value if isinstance(value, dict) else {}
+
+
+def _what_can_be_read(payload: msgspec.Raw) -> Payload:
+    try:
+        members = msgspec.json.decode(payload, type=dict[str, msgspec.Raw])
+    except msgspec.DecodeError:
+        return {}
+    readable: Payload = {}
+    for name, raw in members.items():
+        with suppress(msgspec.DecodeError):
+            readable[name] = msgspec.json.decode(raw)
+    return readable
 
 
 class Renderer:

@@ -28,7 +28,7 @@ async def _status(options: Options) -> int:
             else:
                 _print_session(out(), session, status)
         elif options.json:
-            print_json(await _everything(client))
+            print_json({"socket": str(socket_of(options)), **await _everything(client)})
         else:
             await _print_daemon(client, options)
     return Exit.OK

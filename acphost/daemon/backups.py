@@ -1,5 +1,6 @@
 """Backups on demand, one at a time, beside the work of the daemon."""
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -10,6 +11,9 @@ from acphost.errors import InvalidParamsError
 from acphost.journal.backup import Copied, back_up
 from acphost.wire.host import BackupDone
 from acphost.wire.params import BackupParams
+
+#: Bytes of a file's name; the unfinished copy needs some more than the target.
+MAX_NAME = 200
 
 
 def secrets_folder(store: Path) -> Path:
@@ -37,6 +41,8 @@ class Backups:
         target = Path(params.path)
         if not target.is_absolute():
             raise InvalidParamsError("expected an absolute path - at `$.path`")
+        if len(os.fsencode(target.name)) > MAX_NAME or "\0" in params.path:
+            raise InvalidParamsError("expected the path of a file - at `$.path`")
         if not target.parent.is_dir():
             raise InvalidParamsError(f"there is no folder {target.parent} - at `$.path`")
         work = partial(self._copy, target, force=params.force, with_secrets=params.with_secrets)

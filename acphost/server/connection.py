@@ -16,7 +16,6 @@ from acphost.errors import (
     NotInitializedError,
     OverloadedError,
     ParseError,
-    ProtocolError,
     TooLargeError,
 )
 from acphost.log import get_logger
@@ -245,8 +244,6 @@ class ClientConnection:
                 self._idle.set()
 
     def _fail(self, request_id: RequestId, exc: Exception) -> None:
-        if not isinstance(exc, AcpHostError | ProtocolError):
-            log.error("request_failed", exc_info=exc)
         self.outbox.put(encode_failure(request_id, error_object(exc)))
 
     # -- subscriptions ----------------------------------------------------------------------------

@@ -8,8 +8,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-import msgspec
-
 from acphost.ids import Clock
 from acphost.journal.event import SYNTHETIC, Draft, RunRef
 from acphost.journal.reader import Reader
@@ -24,6 +22,7 @@ from acphost.journal.statements import (
     save_session,
 )
 from acphost.journal.store import Store
+from acphost.journal.tool_calls import tool_call_id
 from acphost.journal.writer import SessionLog
 from acphost.log import get_logger
 from acphost.session import closing
@@ -32,7 +31,6 @@ from acphost.session.decisions import withdrawal
 from acphost.session.ending import Ending
 from acphost.session.scribe import note
 from acphost.transport.processes import Launch, end_launch
-from acphost.wire.acp import ToolCall, lenient
 from acphost.wire.event import Kind
 from acphost.wire.host import ErrorWord, RunStatus, SessionStatus
 
@@ -189,15 +187,8 @@ async def _abandoned_tools(reader: Reader, run: RunRow) -> Sequence[Draft]:
         seq = rows[-1].seq or seq
         for row in rows:
             if row.kind in _TOOL_KINDS:
-                open_calls.follow(row.kind, _tool_call_id(row.payload))
+                open_calls.follow(row.kind, tool_call_id(row.payload))
     return closing.abandoned_tools(run, open_calls)
-
-
-def _tool_call_id(payload: bytes) -> str:
-    try:
-        return lenient(ToolCall, payload).tool_call_id
-    except msgspec.DecodeError:
-        return ""
 
 
 def _missing_end(run: RunRow, seq: int) -> Draft:

@@ -25,7 +25,11 @@ def check_directory(path: str, where: str) -> str:
     """An absolute path to a directory that exists. Raises InvalidParamsError."""
     if not Path(path).is_absolute():
         raise InvalidParamsError(f"expected an absolute path, got {path!r} - at `{where}`")
-    if "\0" in path or not Path(path).is_dir():
+    try:
+        is_there = Path(path).is_dir()
+    except (OSError, ValueError):  # a name too long, or a NUL in it
+        is_there = False
+    if not is_there:
         raise InvalidParamsError(f"no such directory: {path!r} - at `{where}`")
     return path
 
@@ -105,12 +109,15 @@ def idempotency_key(actor_id: str, params: RunCreateParams) -> str:
 
 def fingerprint(content: bytes, params: RunCreateParams, target: bytes | None) -> str:
     """What must be the same in a repeat: prompt, refs and target."""
-    parts = [
-        msgspec.json.decode(content),
-        params.context_refs,
-        None if target is None else msgspec.json.decode(target),
-        params.agent_id,
-    ]
+    try:
+        parts = [
+            msgspec.json.decode(content),
+            params.context_refs,
+            None if target is None else msgspec.json.decode(target),
+            params.agent_id,
+        ]
+    except msgspec.DecodeError as exc:  # a number that nobody can hold
+        raise InvalidParamsError(f"{exc} - in `$.prompt`") from exc
     return _digest(parts)
 
 

@@ -95,7 +95,7 @@ def read(updates: Sequence[Raw]) -> Iterator[tuple[str, Meaning, Sequence[Raw]]]
         return
     end = 0
     for kind, alike in groupby(map(type, chunks)):
-        start, end = end, end + sum(1 for _ in alike)
+        start, end = end, end + len(list(alike))
         yield *_CHUNKS[kind], updates[start:end]
 
 

@@ -87,8 +87,8 @@ class PromptResult(AcpStruct, frozen=True):
     usage: Raw | UnsetType = UNSET
 
 
-class SessionUpdate(AcpStruct, frozen=True):
-    """The envelope of `session/update`."""
+class SessionUpdate(AcpStruct, frozen=True, gc=False):
+    """The envelope of `session/update`; hundreds are read at once, and none refers to another."""
 
     session_id: str
     update: Raw

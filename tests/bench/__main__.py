@@ -22,7 +22,7 @@ from tests.bench.report import BenchError, Item
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.bench", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(ITEMS)} (all)")
-    parser.add_argument("--rounds", type=int, default=5, help="of each measurement (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=4, help="of each measurement (%(default)s)")
     parser.add_argument(
         "--window", type=float, default=60, help="seconds of rest to watch (%(default)g)"
     )

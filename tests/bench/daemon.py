@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -38,13 +38,21 @@ class Line:
 
     def call(self, method: str, **params: object) -> dict[str, Any]:
         """The result. Raises BenchError if it is an error."""
+        self.ask(method, **params)
+        return self.answer()
+
+    def ask(self, method: str, **params: object) -> None:
+        """Send a request; `answer` is to be called once for each."""
         self._asked += 1
         message = {"jsonrpc": "2.0", "id": self._asked, "method": method, "params": params}
         self.socket.sendall(json.dumps(message).encode() + b"\n")
-        while (answer := self.read()).get("id") != self._asked:
+
+    def answer(self) -> dict[str, Any]:
+        """The next result. Raises BenchError if it is an error."""
+        while "id" not in (answer := self.read()):
             pass
         if "error" in answer:
-            raise BenchError(f"{method}: {answer['error']}")
+            raise BenchError(f"a request was refused: {answer['error']}")
         result: dict[str, Any] = answer["result"]
         return result
 
@@ -125,9 +133,14 @@ class Daemon:
 
     def prompt(self, line: Line, session_id: str, text: str) -> str:
         """Start a run; returns its id."""
-        request_id = f"bench-{time.monotonic_ns()}"
-        run = line.call("run/create", requestId=request_id, sessionId=session_id, text=text)
-        return str(run["hostRunId"])
+        return self.prompt_all(line, [session_id], text)[0]
+
+    def prompt_all(self, line: Line, session_ids: Sequence[str], text: str) -> list[str]:
+        """Start a run in each session, all at once; returns their ids."""
+        for session_id in session_ids:
+            request_id = f"bench-{time.monotonic_ns()}"
+            line.ask("run/create", requestId=request_id, sessionId=session_id, text=text)
+        return [str(line.answer()["hostRunId"]) for _ in session_ids]
 
     def finish(self, line: Line, run_id: str) -> None:
         """Wait for the end of a run. Raises BenchError unless it is a good one."""

@@ -16,7 +16,7 @@ from tests.bench.subscriber import Subscriber
 
 _FLOOD = 200_000
 _CHUNKS, _GAP_MS = 1000, 2
-_SESSIONS = 20
+_SESSIONS, _EACH = 20, 20_000
 _IMPORTS = "import anyio, msgspec, aiosqlite, structlog, watchfiles"
 
 
@@ -127,7 +127,8 @@ def crowd(plan: Plan) -> Item:
         Figure(name="… peak of resident memory", unit="MB", ours=max(peaks[1::2]),
                bare=max(peaks[::2]), beside="none stopped"),
     ]  # fmt: skip
-    return Item("crowd", f"{_SESSIONS} agents and {_SESSIONS} subscribers at once", figures)
+    title = f"flood {_EACH} by {_SESSIONS} agents at once, a subscriber each"
+    return Item("crowd", title, figures)
 
 
 def _stream(daemon: Daemon, sessions: Sequence[str], *, frozen: int) -> float:
@@ -135,17 +136,18 @@ def _stream(daemon: Daemon, sessions: Sequence[str], *, frozen: int) -> float:
 
     Whoever was frozen is let go afterwards, and must get everything too.
     """
-    each = _FLOOD // len(sessions)
     line = daemon.connect()
     with ExitStack() as stack:
         subscribers = [
-            stack.enter_context(Subscriber(daemon.connect().subscribe(session), "count", each))
+            stack.enter_context(Subscriber(daemon.connect().subscribe(session), "count", _EACH))
             for session in sessions
         ]
+        for subscriber in subscribers:
+            subscriber.wait_until_ready()
         for subscriber in subscribers[:frozen]:
             subscriber.freeze()
         start = time.monotonic_ns()
-        runs = [daemon.prompt(line, session, f"flood {each}") for session in sessions]
+        runs = daemon.prompt_all(line, sessions, f"flood {_EACH}")
         readings = [subscriber.reading() for subscriber in subscribers[frozen:]]
         for subscriber in subscribers[:frozen]:
             subscriber.thaw()
@@ -154,7 +156,7 @@ def _stream(daemon: Daemon, sessions: Sequence[str], *, frozen: int) -> float:
         daemon.finish(line, run)
     line.close()
     last = max(readings, key=lambda reading: reading.last)
-    return last.rate(each * len(readings), start)
+    return last.rate(_EACH * len(readings), start)
 
 
 ITEMS: dict[str, Callable[[Plan], Item]] = {

@@ -2,9 +2,9 @@
 
     python reader.py DESCRIPTOR count|stamps N
 
-reads a connected socket until it has seen N events of text, and prints one JSON object: when the
-last of them was read (monotonic nanoseconds), and with `stamps` how long each took to come, in
-milliseconds, by the time of writing that is its text.
+says `ready`, reads a connected socket until it has seen N events of text, and prints one JSON
+object: when the last of them was read (monotonic nanoseconds), and with `stamps` how long each took
+to come, in milliseconds, by the time of writing that is its text.
 """
 
 import json
@@ -56,6 +56,7 @@ def stamps(connection: socket.socket, wanted: int) -> dict[str, object]:
 def main(descriptor: int, mode: str, wanted: int) -> None:
     """Read one socket and tell about it."""
     with socket.socket(fileno=descriptor) as connection:
+        print("ready", flush=True)
         print(json.dumps((stamps if mode == "stamps" else count)(connection, wanted)))
 
 

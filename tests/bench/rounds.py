@@ -20,6 +20,7 @@ def through_daemon(
     """What a subscriber read of a prompt, and when it was asked."""
     line = daemon.connect()
     with Subscriber(daemon.connect().subscribe(session_id), mode, count) as subscriber:
+        subscriber.wait_until_ready()
         start = time.monotonic_ns()
         run_id = daemon.prompt(line, session_id, text)
         reading = subscriber.reading()
@@ -46,6 +47,7 @@ def through_bare_loop(folder: Path, text: str, mode: Mode, count: int) -> tuple[
             connection = socket.socket(socket.AF_UNIX)
             connection.connect(os.fspath(place / "s"))
             with Subscriber(connection, mode, count) as subscriber:
+                subscriber.wait_until_ready()
                 start = time.monotonic_ns()
                 loop.stdin.write(text + "\n")
                 loop.stdin.flush()

@@ -42,6 +42,12 @@ class Subscriber:
         )
         connection.close()
 
+    def wait_until_ready(self) -> None:
+        """Return when it reads. Raises BenchError."""
+        assert self._process.stdout is not None
+        if self._process.stdout.readline() != b"ready\n":
+            raise BenchError("a subscriber did not start")
+
     def __enter__(self) -> Self:
         return self
 

@@ -68,3 +68,12 @@ async def test_nc_gets_its_answers_after_its_input_has_ended() -> None:
         shown = await shown_by(daemon, "sh", "-c", block("sh", "nc -U"))
     assert '"hostInfo"' in shown
     assert '"nextCursor":null' in shown
+
+
+async def test_the_socket_is_found_by_its_status() -> None:
+    """What the two examples take from the environment is exported by one command."""
+    command = block("sh", "export ACPHOST_SOCKET")
+    async with running_daemon() as daemon:
+        acphost = f'acphost() {{ {sys.executable} -m acphost "$@"; }}\n'
+        shown = await shown_by(daemon, "bash", "-c", f'{acphost}{command}echo "$ACPHOST_SOCKET"')
+    assert shown.strip() == str(daemon.socket)

@@ -156,3 +156,9 @@ def test_servers_in_another_shape_are_refused(server: object, where: str) -> Non
         requests.check_mcp_servers([raw(server)])
     assert where in str(refused.value)
     assert "mcpServers[0]" in str(refused.value)
+
+
+@pytest.mark.parametrize("path", ["/" + "a" * 300, "/tmp/\0", "/no/such/place"])
+def test_a_directory_that_cannot_be_is_refused_with_its_path(path: str) -> None:
+    with pytest.raises(InvalidParamsError):
+        requests.check_directory(path, "$.cwd")
