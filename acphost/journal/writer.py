@@ -86,6 +86,8 @@ class Writer:
         self._committed = 0
         self._is_resting = False
         self._is_quiet = False
+        #: Has been put in line to wake the task.
+        self._call: asyncio.Handle | None = None
         self._wake = anyio.Event()
         self._watch = Watch(options.patience, options.on_health, now)
         self._wal = WalState()
@@ -120,9 +122,13 @@ class Writer:
     async def room(self) -> None:
         """Return once there is room. Whoever asks has said for now what there was to say."""
         if self._is_resting and not self._full and not self._gathering.is_empty:
-            # The task that writes has yet to wake up; meanwhile the worker can be on its way.
+            # The task that writes may sleep on: it is wanted only when this is over. Waking it now
+            # would keep the worker waiting, for the two share one interpreter.
             self._close_group()
             self._full[0].begun = self._begin(self._full[0])
+            if self._call is not None:
+                self._call.cancel()
+                self._call = None
         while not self.has_room:
             await self._watch.turn()
 
@@ -251,8 +257,8 @@ class Writer:
         self._last = None
 
     def _rouse(self) -> None:
-        if self._is_resting:
-            self._wake.set()
+        if self._is_resting and self._call is None:
+            self._call = asyncio.get_running_loop().call_soon(self._wake.set)
 
     # -- waiting ----------------------------------------------------------------------------------
 
@@ -312,7 +318,7 @@ class Writer:
             await self._wake.wait()
         finally:
             alarm.cancel()
-            self._is_resting = False
+            self._is_resting, self._call = False, None
         if self._is_quiet and not self._full and self._gathering.is_empty:
             with anyio.CancelScope(shield=True):
                 size, is_done = await self._connection.empty_wal()
@@ -347,32 +353,40 @@ class Writer:
 
     def _publish(self) -> None:
         """The group that was being written is on disk: let everybody see it."""
-        group = self._full.popleft()
-        self._held_bytes -= group.size
+        group = self._full[0]
         if group.stretches:
             self._head = group.stretches[-1].last_offset
         self._feed.publish_stretches(group.stretches)
+        self._full.popleft()
+        self._held_bytes -= group.size
         self._committed = group.ticket
         self._watch.take_turn()
 
     def _begin(self, group: _Group) -> "asyncio.Future[int]":
-        return self._connection.transact(
+        begun = self._connection.transact(
             group.stretches,
             group.statements,
             before_commit=self._options.before_commit,
             on_commit=self._publish,
         )
+        begun.add_done_callback(self._note_end)
+        return begun
+
+    def _note_end(self, begun: "asyncio.Future[int]") -> None:
+        """Have the task look whether there is more to do, or something to do again."""
+        if not begun.cancelled() and begun.exception() is None:
+            self._wal = self._wal._replace(bytes=begun.result(), is_behind=True)
+        self._wake.set()
 
     async def _attempt(self, group: _Group) -> Trouble | None:
         """One transaction; cancellation waits for its end, so that what is committed is known."""
         begun, group.begun = group.begun or self._begin(group), None
         with anyio.CancelScope(shield=True):
             try:
-                size = await begun
+                await begun
             except (sqlite3.Error, StorageError, StorageFullError) as exc:
                 problem = trouble(exc)
                 if problem is None:
                     raise
                 return problem
-        self._wal = self._wal._replace(bytes=size, is_behind=True)
         return None

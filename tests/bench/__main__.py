@@ -43,7 +43,9 @@ def _arguments() -> argparse.Namespace:
 def main() -> int:
     """Measure what was asked for; 0 if all of it worked."""
     arguments = _arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # As an exception, so that what was started is ended and removed.
+        signal.signal(number, lambda got, _: sys.exit(128 + got))
     began, folder = time.monotonic(), Path(tempfile.mkdtemp(prefix="ah-", dir=arguments.dir))
     plan = Plan(folder, arguments.rounds, arguments.window)
     items: list[Item] = []
