@@ -9,9 +9,10 @@ import anyio
 import anyio.lowlevel
 import pytest
 
+from acphost.errors import StorageFullError
 from acphost.journal.event import Draft, EventRow, RunRef
 from acphost.journal.feed import Batch
-from acphost.journal.health import WalState
+from acphost.journal.health import StorageState, WalState
 from acphost.journal.migrations import migrate
 from acphost.journal.recovery import Heads
 from acphost.journal.rows import BindingRow, DecisionRow, ProcessRow, RunRow, SessionRow
@@ -322,3 +323,28 @@ async def test_whoever_asks_for_room_has_what_was_said_written_once(path: Path) 
 
         assert [row.seq for rows in listener.batches for row in rows] == [2, 3, 4, 5, 6, 7]
         assert [row.seq for row in await events_of(store.reader, 1)] == [1, 2, 3, 4, 5, 6, 7]
+
+
+async def test_what_was_begun_ahead_and_failed_is_tried_again(path: Path) -> None:
+    failures: list[Exception] = []
+
+    def fail() -> None:
+        if failures:
+            raise failures.pop()
+
+    async with opened(path, WriterOptions(before_commit=fail, first_retry=0.001)) as store:
+        log = SessionLog(1, "sess_1")
+        await store.writer.settled(
+            store.writer.append(log, [Draft("session.created", b"{}")],
+                                [save_session(session_row())], at=1)
+        )  # fmt: skip
+        await anyio.lowlevel.checkpoint()
+        failures += [StorageFullError("the disk is full"), StorageFullError("the disk is full")]
+        store.writer.append_event(log, "message.delta", b"2", at=1)
+        await store.writer.room()
+        store.writer.append_event(log, "message.delta", b"3", at=1)
+        await store.writer.drain()
+
+        assert failures == []
+        assert [row.seq for row in await events_of(store.reader, 1)] == [1, 2, 3]
+        assert store.writer.health.state is StorageState.OK
