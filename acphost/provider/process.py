@@ -17,6 +17,7 @@ from acphost.errors import (
 )
 from acphost.ids import AcpSessionId, Clock, LaunchId
 from acphost.provider.connection import AgentConnection, AgentGoneError
+from acphost.provider.offers import CLIENT_CAPABILITIES
 from acphost.provider.switchboard import Sink, Switchboard
 from acphost.provider.traits import AUTH_REQUIRED, Traits
 from acphost.rpc.pending import Answer
@@ -189,7 +190,7 @@ class AgentProcess:
         """Initialize; None if all is well."""
         params = {
             "protocolVersion": PROTOCOL_VERSION,
-            "clientCapabilities": {},
+            "clientCapabilities": CLIENT_CAPABILITIES,
             "clientInfo": {
                 "name": "acphost",
                 "title": "acphost",

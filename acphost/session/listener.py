@@ -53,6 +53,10 @@ class Listener:
         self._on_dismissed = on_dismissed
         self._title_is_ours = state.row.title is not None
         self.binder: Binder | None = None
+        #: What an agent may ask for, by method; everything else is refused (guide A10, A16).
+        self.handlers: dict[str, Callable[[AgentRequest], None]] = {
+            "session/request_permission": self._open_question
+        }
 
     # -- updates ----------------------------------------------------------------------------------
 
@@ -143,20 +147,21 @@ class Listener:
         )  # fmt: skip
 
     def on_request(self, asked: AgentRequest, at: int) -> None:
-        """A question for people is opened; what this host does not offer is refused at once."""
+        """Hand a request to who answers such; what this host does not offer is refused at once."""
         self._state.last_sign = at
-        if asked.method != "session/request_permission":
-            asked.refuse(method_not_found(asked.method))
-            payload = b'{"method":%b,"params":%b}' % (encode(asked.method), bytes(asked.params))
-            turn = self._state.turn
-            self._scribe.write(
-                [Draft(
-                    Kind.EVIDENCE, payload, turn.ref if turn else None, self._source,
-                    b'{"evidence":"unsupported_request"}', None, classify(payload),
-                )]
-            )  # fmt: skip
+        handler = self.handlers.get(asked.method)
+        if handler is not None:
+            handler(asked)
             return
-        self._open_question(asked)
+        asked.refuse(method_not_found(asked.method))
+        payload = b'{"method":%b,"params":%b}' % (encode(asked.method), bytes(asked.params))
+        turn = self._state.turn
+        self._scribe.write(
+            [Draft(
+                Kind.EVIDENCE, payload, turn.ref if turn else None, self._source,
+                b'{"evidence":"unsupported_request"}', None, classify(payload),
+            )]
+        )  # fmt: skip
 
     def _open_question(self, asked: AgentRequest) -> None:
         state, turn = self._state, self._state.turn
