@@ -17,7 +17,7 @@ RUN := $(VENV)/.installed-to-run
 DEV := $(VENV)/.installed-to-develop
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format coverage real crash bench lock clean distclean
+.PHONY: help demo test check format coverage real interop crash bench lock clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -25,8 +25,8 @@ help: ## show this list
 demo: $(RUN) ## see the main job done, with an agent that comes along
 	@$(BIN)/acphost demo $(ARGS)
 
-test: $(DEV) ## run the tests, except those that need a real agent (ARGS="-k name")
-	$(BIN)/python -m pytest -n $(JOBS) --ignore=tests/real $(ARGS)
+test: $(DEV) ## run the tests, except those that need other programs (ARGS="-k name")
+	$(BIN)/python -m pytest -n $(JOBS) --ignore=tests/real --ignore=tests/interop $(ARGS)
 
 check: $(DEV) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .
@@ -40,13 +40,17 @@ format: $(DEV) ## let ruff format the code and mend what it can
 
 coverage: $(DEV) ## the tests again, with the lines and branches they miss
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest --ignore=tests/real $(ARGS)
+	$(BIN)/coverage run -m pytest --ignore=tests/real --ignore=tests/interop $(ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
 real: $(DEV) ## install the real agents into .real/, talk to them with a fake model
 	@PYTHON="$(PYTHON)" sh tools/real-agents.sh .real
 	$(BIN)/python -m pytest -n $(JOBS) tests/real $(ARGS)
+
+interop: $(DEV) ## meet independent agents, clients and editors (installed into .interop/)
+	@PYTHON="$(PYTHON)" sh tools/interop-peers.sh .interop
+	$(BIN)/python -m pytest -n $(JOBS) tests/interop $(ARGS)
 
 crash: $(DEV) ## kill the daemon at N random moments and check what it kept (N=200 SEED=0)
 	ACPHOST_CRASH_KILLS=$(N) ACPHOST_CRASH_SEED=$(SEED) $(BIN)/python -m pytest tests/crash $(ARGS)
@@ -62,8 +66,8 @@ clean: ## remove caches and what was built
 	rm -rf build dist .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .ci/logs
 	find acphost tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
-distclean: clean ## also remove the virtual environment and the real agents
-	rm -rf $(VENV) .real
+distclean: clean ## also remove the virtual environment and what was installed to meet
+	rm -rf $(VENV) .real .interop
 
 # -- the virtual environment ----------------------------------------------------------------------
 

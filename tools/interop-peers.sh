@@ -1,0 +1,60 @@
+#!/bin/sh
+# Install the independent programs that `make interop` meets, each only if that version is not there.
+# One that cannot be had is named in one line; the tests that need it then skip themselves.
+# Usage: PYTHON=python3 interop-peers.sh FOLDER
+set -eu
+folder=$1
+python=${PYTHON:-python3}
+mkdir -p "$folder"
+
+skipped() {
+    echo "SKIPPED: $1 could not be had ($2); the tests that need it are skipped"
+}
+
+# pip_peer NAME REQUIREMENT...: a virtual environment of its own.
+pip_peer() {
+    name=$1
+    shift
+    [ "$(cat "$folder/$name/.installed" 2>/dev/null)" = "$*" ] && return
+    echo "installing $* into $folder/$name"
+    rm -rf "${folder:?}/$name"
+    if "$python" -m venv "$folder/$name" &&
+        "$folder/$name/bin/python" -m pip --disable-pip-version-check --no-input install "$@"; then
+        echo "$*" >"$folder/$name/.installed"
+    else
+        rm -rf "${folder:?}/$name"
+        return 1
+    fi >"$folder/$name.log" 2>&1 || skipped "$name" "pip failed, see $folder/$name.log"
+}
+
+# npm_peer NAME PACKAGE...: a folder of its own with node_modules.
+npm_peer() {
+    name=$1
+    shift
+    [ "$(cat "$folder/$name/.installed" 2>/dev/null)" = "$*" ] && return
+    echo "installing $* into $folder/$name"
+    rm -rf "${folder:?}/$name"
+    if mkdir -p "$folder/$name" &&
+        npm install --prefix "$folder/$name" --no-audit --no-fund \
+            --omit-lockfile-registry-resolved "$@"; then
+        echo "$*" >"$folder/$name/.installed"
+    else
+        rm -rf "${folder:?}/$name"
+        return 1
+    fi >"$folder/$name.log" 2>&1 || skipped "$name" "npm failed, see $folder/$name.log"
+}
+
+# apt_peer PROGRAM PACKAGE: a program of the system, installed where we may.
+apt_peer() {
+    [ -x "$1" ] && return
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        echo "installing $2"
+        apt-get install -y --no-install-recommends "$2" >"$folder/$2.log" 2>&1 && return
+    fi
+    skipped "$2" "$1 is not there"
+}
+
+# Agents and clients built on the official SDKs, the oldest line still met and the newest.
+pip_peer sdk-python-0.9 "agent-client-protocol==0.9.0"
+pip_peer sdk-python "agent-client-protocol==0.12.1"
+npm_peer sdk-typescript "@agentclientprotocol/sdk@2.4.0"
