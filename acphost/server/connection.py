@@ -23,6 +23,7 @@ from acphost.rpc.codec import Repaired, decode_message, encode_failure, encode_s
 from acphost.rpc.failures import error_object
 from acphost.rpc.framing import LineFramer, Oversized
 from acphost.server.outbox import Outbox
+from acphost.server.reverse import ReverseCalls
 from acphost.server.subscription import Subscription
 from acphost.transport.unix import SocketStream
 from acphost.wire.event import Origin
@@ -38,6 +39,8 @@ GREETING_BYTES = 1 << 20
 FAIR_SHARE = 32
 #: Answers of megabytes that one client may have in the making.
 LARGE_ANSWERS = 2
+#: Sessions a client is remembered to have to do with; the least recent ones go first.
+MAX_FOLLOWED = 1000
 #: How long answers may still take to reach a client that has closed its side.
 FLUSH_GRACE = 5.0
 
@@ -51,6 +54,8 @@ class Identity:
     client_name: str
     role: str
     answers_permissions: bool
+    #: What it does for agents: `readTextFile`, `writeTextFile`.
+    files: frozenset[str] = frozenset()
 
     @property
     def origin(self) -> Origin:
@@ -104,7 +109,10 @@ class ClientConnection:
         self._subscribed: dict[str, _Subscribed] = {}
         self._tasks: TaskGroup | None = None
         self.outbox = Outbox(stream)
+        self.reverse = ReverseCalls(self.outbox)
         self.identity: Identity | None = None
+        #: The sessions this client has to do with, and when it last had.
+        self.followed: dict[str, float] = {}
 
     @property
     def peer_uid(self) -> int:
@@ -128,6 +136,13 @@ class ClientConnection:
         self.identity = identity
         self._greeted.set()
 
+    def follow(self, session_id: str) -> None:
+        """The client has to do with that session now."""
+        self.followed.pop(session_id, None)
+        self.followed[session_id] = anyio.current_time()
+        if len(self.followed) > MAX_FOLLOWED:
+            del self.followed[next(iter(self.followed))]
+
     # -- life -------------------------------------------------------------------------------------
 
     async def run(self) -> None:
@@ -136,7 +151,11 @@ class ClientConnection:
             self._tasks, self._scope = tasks, tasks.cancel_scope
             tasks.start_soon(self.outbox.run)
             tasks.start_soon(self._await_greeting)
-            await self._read_all()
+            try:
+                await self._read_all()
+            finally:
+                # Who has closed its sending side cannot answer any more.
+                self.reverse.close()
             await self._linger()
             tasks.cancel_scope.cancel()
 
@@ -209,7 +228,7 @@ class ClientConnection:
             self._refuse_damaged(decoded)
         elif isinstance(decoded, Request):
             self._accept(decoded)
-        elif not isinstance(decoded, Notification):
+        elif not isinstance(decoded, Notification) and not self.reverse.settle(decoded):
             log.debug("stray_response", client=self.identity and self.identity.client_id)
 
     def _refuse_damaged(self, repaired: Repaired) -> None:

@@ -49,8 +49,14 @@ CAPABILITIES = {
     "queue": True,
     "permissions": True,
     "elicitation": False,
-    "fs": False,
+    "fs": True,
 }
+
+
+class _Offers(msgspec.Struct):
+    """Of a client's capabilities what concerns files."""
+
+    fs: dict[str, object] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +147,7 @@ class Methods:
             client_name=params.client_info.name if params.client_info else "unknown",
             role=role_of(actor_id, self._host.admins),
             answers_permissions=_says_yes(params.capabilities, "permissions"),
+            files=_file_offers(params.capabilities),
         )
         client.introduce(identity)
         return InitializeResult(
@@ -185,6 +192,7 @@ class Methods:
         self, client: ClientConnection, params: p.SessionCreateParams
     ) -> Session:
         session_id = await self._commands.create_session(params, client.origin)
+        client.follow(session_id)
         return await self._queries.session(session_id)
 
     async def _session_list(self, client: ClientConnection, params: p.SessionListParams) -> Page:
@@ -200,7 +208,9 @@ class Methods:
 
     async def _run_create(self, client: ClientConnection, params: p.RunCreateParams) -> Run:
         run_id = await self._commands.create_run(params, client.origin)
-        return await self._queries.run(run_id)
+        run = await self._queries.run(run_id)
+        client.follow(run.session_id)
+        return run
 
     async def _run_get(self, client: ClientConnection, params: p.RunGetParams) -> Run:
         return await self._queries.run(
@@ -286,3 +296,14 @@ def _says_yes(capabilities: Raw | UnsetType, name: str) -> bool:
     except msgspec.DecodeError:
         return False
     return value is not None and value is not False
+
+
+def _file_offers(capabilities: Raw | UnsetType) -> frozenset[str]:
+    """What a client says it can do with files: `fs {readTextFile, writeTextFile}`."""
+    if not isinstance(capabilities, Raw):
+        return frozenset()
+    try:
+        offered = msgspec.json.decode(capabilities, type=_Offers).fs
+    except msgspec.DecodeError:
+        return frozenset()
+    return frozenset(name for name, value in offered.items() if value is True)

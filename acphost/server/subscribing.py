@@ -23,7 +23,7 @@ class Subscribing:
     async def subscribe(self, client: ClientConnection, params: p.SubscribeParams) -> Subscribed:
         """`events/subscribe`: the answer now, the events as notifications."""
         self._queries.check_store(params.store_id)
-        view, head_seq = await self._view(params)
+        view, head_seq = await self._view(client, params)
         after = await self._starting_point(params, view, head_seq)
         subscription = self._host.subscription(SubscriptionId(mint("sub")), view, after, client)
         client.subscribe(subscription)
@@ -33,7 +33,9 @@ class Subscribing:
             head_offset=position_text(self._host.head),
         )
 
-    async def _view(self, params: p.SubscribeParams) -> tuple[View, int | None]:
+    async def _view(
+        self, client: ClientConnection, params: p.SubscribeParams
+    ) -> tuple[View, int | None]:
         scope = params.scope
         given = (scope.session_id, scope.host_run_id, scope.workspace_id, scope.all)
         if sum(each is not None for each in given) != 1:
@@ -51,9 +53,11 @@ class Subscribing:
             return View(None, kinds=kinds), None
         if scope.session_id is not None:
             session = await self._queries.session_row(scope.session_id)
+            client.follow(session.session_id)
             return View(session.key, kinds=kinds), session.last_seq
         run = await self._queries.run_row(scope.host_run_id or "")
         session = await self._queries.session_row(run.session_id)
+        client.follow(session.session_id)
         return View(session.key, run_key=run.key, kinds=kinds), session.last_seq
 
     async def _starting_point(
