@@ -1,6 +1,6 @@
 """Typed identifiers and how they are minted."""
 
-import secrets
+import os
 import time
 from collections.abc import Callable
 from typing import NewType
@@ -27,4 +27,4 @@ def epoch_ms() -> int:
 
 def mint(prefix: str) -> str:
     """A fresh id: prefix, creation time, 64 random bits; ids of one prefix sort by age."""
-    return f"{prefix}_{epoch_ms():011x}{secrets.token_hex(8)}"
+    return f"{prefix}_{epoch_ms():011x}{os.urandom(8).hex()}"

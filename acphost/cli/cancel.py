@@ -8,7 +8,7 @@ from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
 from acphost.cli.screen import out, short
 from acphost.client.client import Client
-from acphost.client.connect import PATIENCE
+from acphost.client.connecting import PATIENCE
 from acphost.wire.host import Run, RunStatus
 from acphost.wire.params import RunListParams
 

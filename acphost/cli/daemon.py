@@ -10,7 +10,7 @@ from pathlib import Path
 from acphost.cli.exits import CommandError
 from acphost.cli.screen import short
 from acphost.client.client import Client, State
-from acphost.client.connect import connect
+from acphost.client.connecting import connect
 from acphost.errors import SessionNotFoundError
 from acphost.transport.paths import default_socket_path
 from acphost.wire.host import Session

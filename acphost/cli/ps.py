@@ -10,7 +10,7 @@ from acphost.cli.places import size
 from acphost.cli.screen import err, one_line, out, short, table
 from acphost.cli.status import duration
 from acphost.client.client import Client
-from acphost.client.connect import PATIENCE
+from acphost.client.connecting import PATIENCE
 from acphost.wire.host import ProcessRecord, Run, RunStatus, RuntimeReset
 from acphost.wire.params import RunListParams
 

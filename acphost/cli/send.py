@@ -15,7 +15,7 @@ from acphost.cli.parser import Options
 from acphost.cli.render import Renderer
 from acphost.cli.screen import Pen, err, out, short
 from acphost.client.client import Client
-from acphost.client.connect import PATIENCE
+from acphost.client.connecting import PATIENCE
 from acphost.wire.event import TERMINAL_KINDS, Event, Kind
 from acphost.wire.host import AgentDescriptor, Run
 

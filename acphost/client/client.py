@@ -22,7 +22,7 @@ from acphost.errors import (
     DaemonUnreachableError,
     ProtocolError,
 )
-from acphost.transport import unix
+from acphost.transport import dial
 from acphost.wire.base import Position
 from acphost.wire.host import Cursor, InitializeResult
 from acphost.wire.jsonrpc import Notification, Request
@@ -183,7 +183,7 @@ class Client(Calls):
     async def dial(self) -> Connection:
         """Connect and introduce this client, under the identity it had before."""
         try:
-            stream = await unix.connect(self.path)
+            stream = await dial.connect(self.path)
         except DaemonUnreachableError as exc:
             raise DaemonUnreachableError(f"{exc}; start one with `acphost serve`") from exc
         connection = Connection(stream, self)

@@ -9,7 +9,7 @@ import anyio
 import msgspec
 
 from acphost.client.client import Client
-from acphost.client.connect import connect
+from acphost.client.connecting import connect
 from acphost.client.subscription import Subscription
 from acphost.demo.throwaway import Throwaway, throwaway
 from acphost.transport.processes import Process, birth, is_alive

@@ -14,7 +14,7 @@ from anyio.abc import TaskGroup
 
 from acphost.errors import DaemonUnreachableError, StartError
 from acphost.ids import mint
-from acphost.transport import unix
+from acphost.transport import dial
 from acphost.transport.child import Child, ChildSpec, spawn
 
 _START_TIMEOUT = 15.0
@@ -92,7 +92,7 @@ class Throwaway:
 
     async def _answers(self) -> bool:
         try:
-            (await unix.connect(self.socket)).close()
+            (await dial.connect(self.socket)).close()
         except DaemonUnreachableError:
             return False
         return True

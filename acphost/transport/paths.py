@@ -1,11 +1,8 @@
 """Where the daemon keeps its things where nothing else is said."""
 
 import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-
-import platformdirs
 
 _APP = "acphost"
 
@@ -19,14 +16,22 @@ def default_socket_path(environ: Mapping[str, str]) -> Path:
     runtime = _absolute(environ, "XDG_RUNTIME_DIR")
     if runtime is not None:
         return runtime / _APP / f"{_APP}.sock"
-    temporary = _absolute(environ, "TMPDIR") or Path(tempfile.gettempdir())
+    temporary = _absolute(environ, "TMPDIR")
+    if temporary is None:
+        import tempfile  # noqa: PLC0415 - a client that is told where to go need not load it
+
+        temporary = Path(tempfile.gettempdir())
     return temporary / f"{_APP}-{os.getuid()}" / f"{_APP}.sock"
 
 
 def default_state_dir(environ: Mapping[str, str]) -> Path:
     """Where store, lock and secrets live."""
     state = _absolute(environ, "XDG_STATE_HOME")
-    return state / _APP if state else platformdirs.user_state_path(_APP, appauthor=False)
+    if state is not None:
+        return state / _APP
+    import platformdirs  # noqa: PLC0415 - clients do not ask for the state directory
+
+    return platformdirs.user_state_path(_APP, appauthor=False)
 
 
 def _absolute(environ: Mapping[str, str], name: str) -> Path | None:

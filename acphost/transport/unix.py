@@ -5,52 +5,26 @@ import fcntl
 import os
 import socket
 import stat
-import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import anyio
 
-from acphost.errors import DaemonUnreachableError, SocketPathError
+from acphost.errors import SocketPathError
 from acphost.log import get_logger
+from acphost.transport.dial import check_path
 from acphost.transport.private import private_directory
 from acphost.transport.socket_stream import SocketStream, peer_pid, peer_uid
 
-__all__ = [
-    "MAX_PATH",
-    "Listener",
-    "SocketStream",
-    "accept_loop",
-    "bind",
-    "check_path",
-    "connect",
-    "peer_uid",
-]
-
-#: Bytes that fit into `sockaddr_un`, without the NUL behind them.
-MAX_PATH = 103 if sys.platform == "darwin" else 107
+__all__ = ["Listener", "SocketStream", "accept_loop", "bind", "peer_uid"]
 
 _BACKLOG = 128
 #: What `accept` may run out of; the waiting connection stays in the backlog.
 _SHORT_OF = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _ACCEPT_PAUSE = 0.1
-_CONNECT_PAUSE = 0.01
 
 log = get_logger()
-
-
-def check_path(path: Path) -> None:
-    """Raises SocketPathError, with length and cure, if `path` is too long for a socket."""
-    length = len(os.fsencode(path))
-    if length > MAX_PATH:
-        raise SocketPathError(
-            f"socket path {path} has {length} bytes, and this system allows {MAX_PATH}; "
-            "choose a shorter one with `--socket`, ACPHOST_SOCKET or `socket` in the configuration",
-            path=str(path),
-            length=length,
-            limit=MAX_PATH,
-        )
 
 
 # -- listening ------------------------------------------------------------------------------------
@@ -220,39 +194,3 @@ async def _serve(
                     log.warning("stranger_refused", uid=stream.peer_uid)
         except Exception:
             log.exception("connection_failed")
-
-
-async def connect(path: Path) -> SocketStream:
-    """Connect to the daemon at `path`.
-
-    Raises DaemonUnreachableError, or SocketPathError if no socket can be there.
-    """
-    check_path(path)
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        connection.setblocking(False)
-        while not _connected(connection, path):  # noqa: ASYNC110 - nothing to wait for
-            await anyio.sleep(_CONNECT_PAUSE)
-        stream = SocketStream(connection)
-    except OSError as exc:
-        connection.close()
-        raise DaemonUnreachableError(
-            f"no daemon answers on {path}: {exc.strerror}", path=str(path)
-        ) from exc
-    except BaseException:
-        connection.close()
-        raise
-    if stream.peer_uid not in {os.geteuid(), 0} and os.geteuid() != 0:
-        stream.close()
-        raise DaemonUnreachableError(
-            f"the socket {path} belongs to another user (uid {stream.peer_uid})", path=str(path)
-        )
-    return stream
-
-
-def _connected(connection: socket.socket, path: Path) -> bool:
-    try:
-        connection.connect(os.fspath(path))
-    except BlockingIOError:  # the backlog is full, and nothing will tell when it is not
-        return False
-    return True

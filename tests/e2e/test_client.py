@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from acphost.client.client import Client
-from acphost.client.connect import connect
+from acphost.client.connecting import connect
 from acphost.client.subscription import Subscription
 from acphost.demo.throwaway import Throwaway, throwaway
 from acphost.errors import (
@@ -222,7 +222,7 @@ async def test_the_client_imports_neither_log_nor_settings_nor_database() -> Non
     """The front door starts once for every editor window; what it does not need costs each time."""
     heavy = ("structlog", "aiosqlite", "sqlite3", "watchfiles", "acphost.settings", "subprocess")
     check = (
-        "import sys, acphost.client.connect;"
+        "import sys, acphost.client.connecting;"
         f"print(*[name for name in {heavy!r} if name in sys.modules])"
     )
     done = await anyio.run_process([sys.executable, "-c", check])

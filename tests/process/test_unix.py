@@ -13,8 +13,9 @@ import anyio
 import pytest
 
 from acphost.errors import ConnectionLostError, DaemonUnreachableError, SocketPathError
-from acphost.transport import unix
-from acphost.transport.unix import MAX_PATH, SocketStream
+from acphost.transport import dial, unix
+from acphost.transport.dial import MAX_PATH
+from acphost.transport.unix import SocketStream
 
 Handler = Callable[[SocketStream], Awaitable[None]]
 
@@ -178,7 +179,7 @@ def test_the_longest_path_works_and_one_byte_more_is_refused(short_dir: Path) ->
 
 async def test_what_is_sent_comes_back(path: Path) -> None:
     async with serving(path, echo):
-        with await unix.connect(path) as stream:
+        with await dial.connect(path) as stream:
             assert stream.peer_uid == os.geteuid()
             assert stream.try_send(memoryview(b"hello")) == 5
             assert await stream.receive() == b"hello"
@@ -189,7 +190,7 @@ async def test_what_is_sent_comes_back(path: Path) -> None:
 async def test_a_large_message_arrives_whole(path: Path) -> None:
     data = os.urandom(3_000_000)
     async with serving(path, echo):
-        with await unix.connect(path) as stream:
+        with await dial.connect(path) as stream:
 
             async def send() -> None:
                 await stream.send(data)
@@ -211,7 +212,7 @@ async def test_sending_to_who_does_not_read_takes_nothing_and_never_blocks(path:
         results.append(stream.try_send(b"x") == 1)
 
     async with serving(path, flood):
-        with await unix.connect(path) as stream:
+        with await dial.connect(path) as stream:
             await read_to_end(stream)
     assert results == [True, True]
 
@@ -224,7 +225,7 @@ async def test_a_peer_that_went_away_is_a_lost_connection(path: Path) -> None:
         gone.set()
 
     async with serving(path, leave):
-        with await unix.connect(path) as stream:
+        with await dial.connect(path) as stream:
             await gone.wait()
             with pytest.raises(ConnectionLostError):
                 stream.try_send(b"x")
@@ -238,7 +239,7 @@ async def test_a_peer_that_went_away_is_a_lost_connection(path: Path) -> None:
 async def test_closing_wakes_who_waits(path: Path) -> None:
     got: list[bytes] = []
     async with serving(path, echo):
-        stream = await unix.connect(path)
+        stream = await dial.connect(path)
 
         async def receive() -> None:
             got.append(await stream.receive())
@@ -255,7 +256,7 @@ async def test_a_send_that_is_cancelled_half_way_closes_the_connection(path: Pat
         await anyio.sleep_forever()
 
     async with serving(path, never_read):
-        with await unix.connect(path) as stream:
+        with await dial.connect(path) as stream:
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(stream.send, b"x" * 10_000_000)
                 await anyio.wait_all_tasks_blocked()
@@ -272,7 +273,7 @@ async def test_a_handler_that_fails_ends_only_its_own_connection(path: Path) -> 
             await stream.send(data)
 
     async with serving(path, fail_on_request):
-        with await unix.connect(path) as good, await unix.connect(path) as bad:
+        with await dial.connect(path) as good, await dial.connect(path) as bad:
             await bad.send(b"fail")
             assert await bad.receive() == b""
             await good.send(b"still here")
@@ -284,7 +285,7 @@ async def test_more_connections_than_descriptors_do_not_stop_the_listener(
 ) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     async with serving(path, echo):
-        good = await unix.connect(path)
+        good = await dial.connect(path)
         crowd = [socket.socket(socket.AF_UNIX) for _ in range(60)]
         resource.setrlimit(resource.RLIMIT_NOFILE, (open_descriptors() + 10, hard))
         try:
@@ -295,7 +296,7 @@ async def test_more_connections_than_descriptors_do_not_stop_the_listener(
             assert await good.receive() == b"one"
             for each in crowd:
                 each.close()
-            with await unix.connect(path) as late:
+            with await dial.connect(path) as late:
                 await late.send(b"two")
                 assert await late.receive() == b"two"
         finally:
@@ -314,13 +315,13 @@ async def test_where_no_daemon_is_the_reason_is_told(
     path.parent.mkdir()
     what(path)
     with pytest.raises(DaemonUnreachableError) as caught:
-        await unix.connect(path)
+        await dial.connect(path)
     assert str(path) in str(caught.value)
 
 
 async def test_a_client_is_told_about_a_path_that_no_socket_can_have() -> None:
     with pytest.raises(SocketPathError):
-        await unix.connect(Path("/" + "x" * MAX_PATH))
+        await dial.connect(Path("/" + "x" * MAX_PATH))
 
 
 async def test_a_full_backlog_is_waited_for(path: Path) -> None:
@@ -328,10 +329,10 @@ async def test_a_full_backlog_is_waited_for(path: Path) -> None:
     with anyio.fail_after(20), socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen(0)
-        streams = [await unix.connect(path)]
+        streams = [await dial.connect(path)]
 
         async def one_more() -> None:
-            streams.append(await unix.connect(path))
+            streams.append(await dial.connect(path))
 
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(one_more)

@@ -16,7 +16,7 @@ import anyio.abc
 import msgspec
 
 from acphost.client.client import Client
-from acphost.client.connect import connect
+from acphost.client.connecting import connect
 from acphost.errors import ConnectionLostError, DaemonUnreachableError
 from acphost.wire.event import TERMINAL_KINDS, Event, Kind
 from acphost.wire.host import Run

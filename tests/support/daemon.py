@@ -27,7 +27,7 @@ import msgspec
 from anyio.abc import TaskStatus
 
 from acphost.client.client import Client
-from acphost.client.connect import connect
+from acphost.client.connecting import connect
 from acphost.wire.event import Event
 from acphost.wire.host import Decision, QueuedRun, Run, RuntimeStatus, Session
 from acphost.wire.params import PermissionListParams

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from acphost.client.client import State
-from acphost.client.connect import connect
+from acphost.client.connecting import connect
 from acphost.errors import (
     ConnectionLostError,
     DaemonUnreachableError,

@@ -4,7 +4,7 @@ import anyio
 import pytest
 
 from acphost.client.client import Client
-from acphost.client.connect import connect
+from acphost.client.connecting import connect
 from acphost.client.subscription import Subscription
 from acphost.errors import (
     ConnectionLostError,
