@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 from acphost.daemon.configuration import Change, Configuration
 from acphost.daemon.host import DaemonHost
 from acphost.daemon.reload import Reloader
+from acphost.daemon.supervision import Supervision
 from acphost.daemon.version import version
 from acphost.ids import epoch_ms
 from acphost.journal.health import StorageHealth, StorageState
@@ -30,7 +31,9 @@ from acphost.session.scribe import note
 from acphost.session.vault import Vault
 from acphost.settings.model import Settings
 from acphost.transport import processes, unix
+from acphost.transport.activation import adopt
 from acphost.transport.lock import StateLock
+from acphost.transport.notify import Notifier
 from acphost.transport.paths import default_socket_path, default_state_dir
 from acphost.wire.event import Kind
 
@@ -42,6 +45,8 @@ SWITCH_INTERVAL = 0.0005
 LAST_WRITES = 10.0
 #: How long clients may take to receive the last events.
 FAREWELL = 1.0
+#: What the goodbye may take beside its known parts, before a service manager becomes impatient.
+SPARE = 5.0
 
 
 async def serve(configuration: Configuration) -> None:
@@ -57,7 +62,10 @@ async def serve(configuration: Configuration) -> None:
     lock = StateLock.acquire(state_dir)
     try:
         async with AsyncExitStack() as stack:
-            await Daemon(configuration, state_dir, socket_path).run(stack)
+            listener = adopt(socket_path, environ)
+            if listener is not None:
+                stack.callback(listener.close)
+            await Daemon(configuration, state_dir, socket_path, listener).run(stack)
     finally:
         lock.release()
 
@@ -75,11 +83,21 @@ def _prepare_process() -> None:
 class Daemon:
     """Everything that lives as long as the process."""
 
-    def __init__(self, configuration: Configuration, state_dir: Path, socket_path: Path) -> None:
+    def __init__(
+        self,
+        configuration: Configuration,
+        state_dir: Path,
+        socket_path: Path,
+        inherited: unix.Listener | None = None,
+    ) -> None:
+        """`inherited`: the socket, if a service manager has opened it already."""
         self._configuration = configuration
         self._environ = configuration.environ
         self._state_dir = state_dir
         self._socket_path = socket_path
+        self._inherited = inherited
+        notifier = Notifier.of(configuration.environ, os.getpid())
+        self._supervision = Supervision(notifier, self._mood)
         self._store: Store | None = None
         self._pool: AgentPool | None = None
         self._stop = anyio.Event()
@@ -118,14 +136,17 @@ class Daemon:
             )
             tasks.start_soon(self._recover, store, host, pool, tasks)
             await self._may_open.wait()
-            listener = unix.bind(self._socket_path)
+            listener = self._inherited or unix.bind(self._socket_path)
             self._is_bound.set()
             try:
                 tasks.start_soon(serve_clients, listener, host, attendance)
                 tasks.start_soon(reloader.run)
+                await self._supervision.ready()
+                tasks.start_soon(self._supervision.run)
                 await self._stop.wait()
             finally:
                 listener.close()
+            await self._supervision.leaving(self._longest_goodbye())
             await self._leave(store, house, pool)
             await self._write_out(store)
             await _say_farewell(attendance)
@@ -189,6 +210,24 @@ class Daemon:
             tasks.start_soon(self._kill_on_hurry, pool)
             await house.leave()
             tasks.cancel_scope.cancel()
+
+    def _longest_goodbye(self) -> float:
+        """Seconds until the process is gone at the latest."""
+        agents = self._settings.agents.values()
+        graces = max((agent.eof_grace + agent.term_grace for agent in agents), default=0.0)
+        drain = self._settings.drain.timeout
+        return drain + graces + processes.KILL_GRACE + LAST_WRITES + FAREWELL + SPARE
+
+    def _mood(self) -> str:
+        """How it fares, for whoever asks the service manager."""
+        if self._store is None or self._pool is None:
+            return "starting"
+        health = self._store.writer.health
+        if health.state is not StorageState.OK:
+            return f"the store cannot be written: {health.reason}"
+        running = sum(1 for each in self._pool.processes if each.pid)
+        problem = "; the configuration has mistakes" if self._configuration.problem else ""
+        return f"serving {self._socket_path}, {running} agents{problem}"
 
     async def _write_out(self, store: Store) -> None:
         """All of it on disk, but a disk that is full is not waited for without end.

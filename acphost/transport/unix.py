@@ -33,9 +33,11 @@ log = get_logger()
 class Listener:
     """A bound socket and the file that is its name."""
 
-    def __init__(self, bound: socket.socket, path: Path) -> None:
+    def __init__(self, bound: socket.socket, path: Path, *, is_ours: bool = True) -> None:
+        """`is_ours`: we made the file and remove it; else a service manager keeps it."""
         self.socket = bound
         self.path = path
+        self.is_ours = is_ours
         self._identity = _identity(path)
         self._is_closed = False
 
@@ -49,10 +51,8 @@ class Listener:
             return
         self._is_closed = True
         try:
-            # Before the socket is closed: as long as it is open no other file gets our inode.
-            with _sole_binder(self.path):
-                if self.in_place():
-                    self.path.unlink()
+            if self.is_ours:
+                self._remove()
         except (OSError, SocketPathError) as exc:
             log.warning("socket_not_removed", path=str(self.path), reason=str(exc))
         finally:
@@ -60,6 +60,12 @@ class Listener:
             with suppress(anyio.NoEventLoopError):  # then nobody waits
                 anyio.notify_closing(self.socket)
             self.socket.close()
+
+    def _remove(self) -> None:
+        # Before the socket is closed: as long as it is open no other file gets our inode.
+        with _sole_binder(self.path):
+            if self.in_place():
+                self.path.unlink()
 
 
 def bind(path: Path) -> Listener:
