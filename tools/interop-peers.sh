@@ -44,6 +44,16 @@ npm_peer() {
     fi >"$folder/$name.log" 2>&1 || skipped "$name" "npm failed, see $folder/$name.log"
 }
 
+# python_of MINOR: some Python 3 at least that new, or nothing.
+python_of() {
+    for minor in "$1" "$(($1 + 1))"; do
+        "python3.$minor" -c pass 2>/dev/null && echo "python3.$minor" && return
+        version=$(pyenv versions --bare 2>/dev/null | grep "^3\.$minor\.[0-9]*$" | tail -n 1)
+        [ -n "$version" ] && echo "$(pyenv prefix "$version")/bin/python" && return
+    done
+    return 0
+}
+
 # apt_peer PROGRAM PACKAGE: a program of the system, installed where we may.
 apt_peer() {
     [ -x "$1" ] && return
@@ -58,3 +68,11 @@ apt_peer() {
 pip_peer sdk-python-0.9 "agent-client-protocol==0.9.0"
 pip_peer sdk-python "agent-client-protocol==0.12.1"
 npm_peer sdk-typescript "@agentclientprotocol/sdk@2.4.0"
+
+# An agent of somebody else that needs no key: its model `passthrough` says what it is told.
+newer=$(python_of 13)
+if [ -n "$newer" ]; then
+    python=$newer pip_peer fast-agent "fast-agent-mcp==0.10.48"
+else
+    skipped fast-agent "it needs Python 3.13"
+fi
