@@ -147,6 +147,12 @@ class AgentUnavailableError(HostError):
     retryable = True
 
 
+class AgentRefusedError(HostError):
+    """The agent answered with an error of its own; `agentError` holds it."""
+
+    word = "agent_error"
+
+
 class ConflictError(HostError):
     """The request contradicts what is already recorded."""
 

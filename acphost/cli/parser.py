@@ -117,6 +117,16 @@ def _conversation_commands(command: Command) -> None:
         "--json", action="store_true", help="print the events as they are, one a line"
     )
 
+    setting = command("set", "show what can be set in a session's agent, or set it", module="set_")
+    setting.add_argument("session", metavar="SESSION", help="an id, or enough of its begin or end")
+    setting.add_argument(
+        "settings",
+        metavar="KEY=VALUE",
+        nargs="*",
+        help="mode=…, model=…, or an option of the agent; KEY= forgets what was chosen",
+    )
+    setting.add_argument("--json", action="store_true", help="print the session as it is")
+
     cancel = command("cancel", "stop a run, or what a session runs now")
     cancel.add_argument("target", metavar="RUN|SESSION")
     cancel.add_argument("--hold", action="store_true", help="let nothing start after it")

@@ -1,14 +1,14 @@
 """The methods of the socket as typed calls."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
 from acphost.client.params import Params
 from acphost.ids import mint
-from acphost.wire import host, params
+from acphost.wire import controls, host, params
 from acphost.wire.base import Position, parse_position
 from acphost.wire.event import Event
 
@@ -109,6 +109,20 @@ class Calls(ABC):
         """One session."""
         given = params.SessionParams(session_id=session_id)
         return await self.request("session/get", given, host.Session, repeat=True)
+
+    async def configure(
+        self,
+        session_id: str,
+        *,
+        mode: str | msgspec.UnsetType | None = msgspec.UNSET,
+        model: str | msgspec.UnsetType | None = msgspec.UNSET,
+        options: Mapping[str, str | bool | None] | None = None,
+    ) -> host.Session:
+        """Set mode, model or config options of the agent, and keep that for its next starts."""
+        given = controls.SessionConfigureParams(
+            session_id=session_id, mode=mode, model=model, config_option=dict(options or {})
+        )
+        return await self.request("session/configure", given, host.Session)
 
     async def list_sessions(
         self, filters: params.SessionListParams | None = None

@@ -303,6 +303,18 @@ class AgentProcess:
             raise answer
         return answer
 
+    async def ask(self, method: str, params: dict[str, object]) -> msgspec.Raw:
+        """A request about a session that is open, answered within the time of a load.
+
+        Raises RemoteError, AgentGoneError, AgentUnavailableError.
+        """
+        patience = self.plan.agent.load_timeout
+        try:
+            with anyio.fail_after(patience):
+                return await self.connection.call(method, params)
+        except TimeoutError:
+            raise self._unavailable(f"did not answer `{method}` within {patience:g} s") from None
+
     def detach(self, session_id: str) -> None:
         """Nobody listens to that session any more; a retired process ends with its last one."""
         self._switchboard.sinks.pop(session_id, None)

@@ -23,6 +23,7 @@ from acphost.server.subscribing import Subscribing
 from acphost.session.views import decision_view
 from acphost.wire import params as p
 from acphost.wire.base import parse_position
+from acphost.wire.controls import SessionConfigureParams
 from acphost.wire.host import (
     PROTOCOL_VERSION,
     SCHEMA_REVISION,
@@ -99,6 +100,7 @@ class Methods:
             Method("session/create", p.SessionCreateParams, every, self._session_create),
             Method("session/list", p.SessionListParams, every, self._session_list),
             Method("session/get", p.SessionParams, every, self._session_get),
+            Method("session/configure", SessionConfigureParams, every, self._configure),
             Method("session/activeRun", p.ActiveRunParams, every, self._active_run),
             Method("run/create", p.RunCreateParams, every, self._run_create),
             Method("run/get", p.RunGetParams, every, self._run_get),
@@ -199,6 +201,10 @@ class Methods:
         return await self._queries.sessions(params)
 
     async def _session_get(self, client: ClientConnection, params: p.SessionParams) -> Session:
+        return await self._queries.session(params.session_id)
+
+    async def _configure(self, client: ClientConnection, params: SessionConfigureParams) -> Session:
+        await self._commands.configure(params, client.origin)
         return await self._queries.session(params.session_id)
 
     async def _active_run(self, client: ClientConnection, params: p.ActiveRunParams) -> ActiveRun:

@@ -21,6 +21,7 @@ from acphost.session.house import House
 from acphost.session.locks import KeyedLocks
 from acphost.session.scribe import note
 from acphost.session.vault import Vault
+from acphost.wire.controls import SessionConfigureParams
 from acphost.wire.event import Kind, Origin
 from acphost.wire.host import RunStatus, RuntimeReset
 from acphost.wire.params import (
@@ -91,6 +92,13 @@ class Commands:
         }
         conversation.scribe.write([note(Kind.SESSION_CREATED, created, origin=origin)])
         return conversation
+
+    async def configure(self, params: SessionConfigureParams, origin: Origin) -> None:
+        """Set what a session's agent lets people set."""
+        self._refuse_if_unable()
+        conversation = await self._house.conversation(params.session_id)
+        await conversation.configure(params, origin)
+        await self._store.writer.durable(self._store.writer.record(()))
 
     async def reset_runtime(self, params: RuntimeResetParams, origin: Origin) -> RuntimeReset:
         """End a session's agent, and what runs in it; history and queue stay."""

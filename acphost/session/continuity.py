@@ -15,14 +15,16 @@ from acphost.provider.pool import AgentPool
 from acphost.provider.process import AgentProcess
 from acphost.provider.switchboard import Sink
 from acphost.provider.traits import LoadStatus, Rung
+from acphost.session.configure import Configurator, Seat
 from acphost.session.packet import Packet
 from acphost.session.scribe import Scribe, note
-from acphost.wire.acp import Models, SessionOpened, lenient
 from acphost.wire.event import Kind
 from acphost.wire.host import ContinuityCode, Mode, RunStatus
 
 #: What `session/load` is called on which rung.
 _METHODS = {Rung.RESUME: "session/resume", Rung.LOAD: "session/load"}
+#: The agent had the session before: what it does not say of its settings is as it was.
+_REOPENED = frozenset({Kind.BINDING_RESUMED, Kind.BINDING_LOADED})
 #: So many processes are started for one run, when they die before they have the session.
 MAX_PROCESSES = 3
 #: A rung that failed so often for one run is left out.
@@ -36,9 +38,13 @@ class Binding:
     process: AgentProcess
     acp_session_id: AcpSessionId
     row: BindingRow
-    model_id: str | None = None
     #: Sent ahead of the next prompt, once: the history packet of a cold resume.
     prelude: str | None = None
+
+    @property
+    def seat(self) -> Seat:
+        """Where requests about the session go."""
+        return Seat(self.process, self.acp_session_id)
 
 
 @dataclass(slots=True)
@@ -61,6 +67,7 @@ class Binder:
         now: Clock,
         history: Callable[[RunRow | None], Awaitable[Packet | None]],
         mcp_servers: Callable[[], Awaitable[list[msgspec.Raw]]],
+        configurator: Configurator,
     ) -> None:
         self._scribe = scribe
         self._row = scribe.row
@@ -69,6 +76,7 @@ class Binder:
         self._now = now
         self._history = history
         self._mcp_servers = mcp_servers
+        self._configurator = configurator
         self.binding: Binding | None = None
         self._previous: AgentProcess | None = None
         #: Set while what the agent says is history, not news.
@@ -78,6 +86,11 @@ class Binder:
     def is_live(self) -> bool:
         """Whether the next prompt can go to the binding there is."""
         return self.binding is not None and self.binding.process.is_live
+
+    @property
+    def model_id(self) -> str | None:
+        """The model that the agent has set for the session."""
+        return self._configurator.controls.model
 
     def is_made_for(self, run: RunRow) -> bool:
         """Whether the binding there is was made for this run."""
@@ -102,7 +115,8 @@ class Binder:
                 self._row.agent_id, session_id=self._row.session_id, cwd=self._row.cwd
             )
             try:
-                self.binding = await self._climb(process, run, tries)
+                self.binding = binding = await self._climb(process, run, tries)
+                await self._configurator.restore(binding.seat, _unless_over(run))
             except AgentGoneError:
                 if attempt == MAX_PROCESSES:
                     raise
@@ -110,7 +124,7 @@ class Binder:
                 process.stop_unless_shared()
                 raise
             else:
-                return self.binding
+                return binding
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     async def _climb(
@@ -230,8 +244,7 @@ class Binder:
         row = self._row
         row.mode, row.continuity_code, row.continuity_reason = mode, code, reason
         row.acp_session_id = acp_session_id
-        model_id = _current_model(result)
-        row.resolved_model = model_id or row.resolved_model
+        self._configurator.opened(result, is_new=kind not in _REOPENED)
         binding_row = BindingRow(
             binding_id=mint("bind"),
             session_key=row.key,
@@ -253,7 +266,7 @@ class Binder:
         }  # fmt: skip
         draft = note(kind, payload, run=_unless_over(run))
         self._scribe.write([draft], statements=[save_binding(binding_row)])
-        return Binding(process, acp_session_id, binding_row, model_id)
+        return Binding(process, acp_session_id, binding_row)
 
     def _load_failed(
         self,
@@ -286,6 +299,7 @@ class Binder:
         binding, self.binding, self.replay = self.binding, None, None
         if binding is None:
             return None
+        self._configurator.unbound()
         binding.row.status, binding.row.reason = status, reason
         binding.row.ended_at = self._now()
         binding.process.detach(binding.acp_session_id)
@@ -307,13 +321,3 @@ def remote_error(error: RemoteError) -> dict[str, object]:
     if error.data is not None:
         told["data"] = msgspec.Raw(error.data)
     return told
-
-
-def _current_model(result: msgspec.Raw) -> str | None:
-    try:
-        opened = lenient(SessionOpened, result)
-        if isinstance(opened.models, msgspec.Raw):
-            return lenient(Models, opened.models).current_model_id
-    except msgspec.DecodeError:
-        pass
-    return None

@@ -21,6 +21,7 @@ from acphost.journal.rows import RunRow, SessionRow
 from acphost.journal.writer import SessionLog, Ticket, Writer
 from acphost.provider.pool import AgentPool
 from acphost.session import closing
+from acphost.session.configure import Configurator
 from acphost.session.continuity import Binder, Binding
 from acphost.session.decisions import DecisionDesk
 from acphost.session.ending import Ending
@@ -35,6 +36,7 @@ from acphost.session.state import SessionState
 from acphost.session.turns import Turns
 from acphost.session.vault import Vault
 from acphost.settings.model import Settings
+from acphost.wire.controls import SessionConfigureParams
 from acphost.wire.event import Kind, Origin
 from acphost.wire.host import ClosedBinding, ErrorWord, RunStatus, SessionStatus
 
@@ -66,6 +68,7 @@ class Conversation:
         desk = DecisionDesk(row, self._traits.source, now)
         self.state = state = SessionState(row, RunQueue(settings().queue.limit), desk)
         self.scribe.refresh = state.refresh
+        self._configurator = Configurator(state, self.scribe)
         self.questions = Questions(
             state,
             self.scribe,
@@ -81,6 +84,7 @@ class Conversation:
             self._traits,
             now,
             permission_timeout=lambda: settings().permissions.timeout,
+            configurator=self._configurator,
             on_question=self.questions.watch,
             on_dismissed=self.questions.dismiss,
         )
@@ -91,6 +95,7 @@ class Conversation:
             now=now,
             history=self._history,
             mcp_servers=lambda: host_mcp_servers(row, vault),
+            configurator=self._configurator,
         )
         self.queue = QueueDesk(state, self.scribe, settings=lambda: settings().queue, now=now)
         self.turns = Turns(
@@ -167,6 +172,15 @@ class Conversation:
             await self._pool.retire(binding.process)
         await self.scribe.durable(ticket)
         return closed
+
+    async def configure(self, params: SessionConfigureParams, origin: Origin) -> None:
+        """Set mode, model or options: now where an agent is attached, else at its next start.
+
+        Raises InvalidParamsError, AgentRefusedError, AgentUnavailableError, AgentGoneError.
+        """
+        binding = self.binder.binding
+        seat = binding.seat if binding is not None else None
+        await self._configurator.configure(params, seat, origin)
 
     def warm_up(self) -> None:
         """Have the agent started before there is anything to say to it."""

@@ -12,6 +12,7 @@ from acphost.journal.writer import Ticket, Writer
 from acphost.provider.connection import AgentGoneError, method_not_found
 from acphost.provider.switchboard import AgentRequest
 from acphost.provider.traits import Traits
+from acphost.session.configure import Configurator
 from acphost.session.continuity import Binder, Replay
 from acphost.session.scribe import Scribe, encode, note, run_ref
 from acphost.session.state import SessionState
@@ -37,6 +38,7 @@ class Listener:
         traits: Traits,
         now: Clock,
         *,
+        configurator: Configurator,
         permission_timeout: Callable[[], float | None],
         on_question: Callable[[str], None],
         on_dismissed: Callable[[list[AgentRequest], Ticket], None],
@@ -53,6 +55,12 @@ class Listener:
         self._on_dismissed = on_dismissed
         self._title_is_ours = state.row.title is not None
         self.binder: Binder | None = None
+        #: Kinds of updates that the host acts on beyond keeping them.
+        self._followers: dict[str, Callable[[Raw], None]] = {
+            Kind.SESSION_INFO_UPDATED: self._take_title,
+            Kind.SESSION_MODE_UPDATED: configurator.on_mode,
+            Kind.SESSION_CONFIG_UPDATED: configurator.on_options,
+        }
         #: What an agent may ask for, by method; everything else is refused (guide A10, A16).
         self.handlers: dict[str, Callable[[AgentRequest], None]] = {
             "session/request_permission": self._open_question
@@ -92,8 +100,9 @@ class Listener:
             if late is not None:
                 run = run_ref(late)
                 host = LATE if host is None else host[:-1] + b"," + LATE[1:]
-        if meaning.kind == Kind.SESSION_INFO_UPDATED:
-            self._take_title(updates[-1])
+        follow = self._followers.get(meaning.kind)
+        if follow is not None:
+            follow(updates[-1])
         # Good ones are good together, and what is wrong with one is no better among others.
         together = [payloads] if not classify(b"".join(payloads)) else [[one] for one in payloads]
         for some in together:

@@ -69,7 +69,7 @@ class Queries:
         row = await self.session_row(session_id)
         unresolved = await self._reader.unresolved_runs(row.key)
         recovery = await self._recovery(unresolved[-1], row) if unresolved else None
-        return views.session_view(row, status=self._status(row), recovery=recovery)
+        return views.session_view(row, status=self._status(row), recovery=recovery, is_whole=True)
 
     async def sessions(self, params: SessionListParams) -> Page:
         """Sessions, those with an active run first, then the latest."""

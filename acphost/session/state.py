@@ -29,6 +29,8 @@ class SessionState:
     starting: bool = False
     #: Why the agent could not be had, until the next attempt.
     trouble: tuple[SessionStatus, str] | None = None
+    #: What a person should know although all goes on.
+    remark: str | None = None
     #: The daemon drains: nothing new starts.
     closing: bool = False
     last_run: RunRow | None = None
@@ -69,7 +71,7 @@ class SessionState:
         if self.turn is not None:
             if self.turn.run.cancel_requested_at is not None:
                 return SessionStatus.STOPPING, None
-            return SessionStatus.RUNNING, None
+            return SessionStatus.RUNNING, self.remark
         if self.starting:
             return SessionStatus.STARTING, None
         if self.row.held_reason is not None:
@@ -77,7 +79,7 @@ class SessionState:
         if self.unresolved:
             # Never called idle while nobody knows what became of a run (contract section 1).
             return SessionStatus.HELD, "a run was interrupted; resume or dismiss it"
-        return SessionStatus.IDLE, None
+        return SessionStatus.IDLE, self.remark
 
     def hold(self, reason: str) -> bool:
         """Let nothing start until released; whether that is news."""

@@ -200,7 +200,7 @@ class Turns:
 
     async def _cure_late_cancel(self, binding: Binding) -> None:
         """A cancel that came too late must not hit the next prompt; if in doubt, a new binding."""
-        cure = self._traits.cancel_cure(binding.acp_session_id, binding.model_id)
+        cure = self._traits.cancel_cure(binding.acp_session_id, self._binder.model_id)
         if cure is None:
             await self.drop_binding("late_cancel")
             return

@@ -4,6 +4,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from acphost.journal.rows import DecisionRow, RunRow, SessionRow
+from acphost.session.controls import Controls, read_kept
 from acphost.wire.base import NULL, optional_timestamp, position_text, timestamp
 from acphost.wire.host import (
     ENVELOPE_SCHEMA,
@@ -19,9 +20,17 @@ _RUNTIME_GROUPS = frozenset({"reasonix", "hermes", "chat_only", "api_chat"})
 
 
 def session_view(
-    row: SessionRow, *, status: str | None = None, recovery: Recovery | None = None
+    row: SessionRow,
+    *,
+    status: str | None = None,
+    recovery: Recovery | None = None,
+    is_whole: bool = False,
 ) -> Session:
-    """A session; `status` overrides the stored word where time has changed it."""
+    """A session; `status` overrides the stored word where time has changed it.
+
+    With `is_whole` it tells also what can be set.
+    """
+    controls = Controls(read_kept(row.settings))
     return Session(
         session_id=row.session_id,
         title=row.title,
@@ -47,6 +56,8 @@ def session_view(
         runtime_group=row.runtime if row.runtime in _RUNTIME_GROUPS else "acp",
         active_pinned=row.active_run_id is not None,
         recovery=recovery,
+        agent_mode=controls.mode,
+        settable=list(controls.all()) if is_whole else UNSET,
     )
 
 

@@ -74,12 +74,6 @@ class SessionOpened(AcpStruct, frozen=True):
     config_options: Raw | UnsetType = UNSET
 
 
-class Models(AcpStruct, frozen=True):
-    """The older way to tell models, still in use."""
-
-    current_model_id: str | None = None
-
-
 class PromptResult(AcpStruct, frozen=True):
     """The end of a turn."""
 

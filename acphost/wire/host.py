@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from acphost.wire.base import NULL, HostRecord
+from acphost.wire.controls import Control
 
 SESSION_SCHEMA = "mnote.ai_session.v1"
 RUN_SCHEMA = "mnote.ai_run.v1"
@@ -125,6 +126,10 @@ class Session(HostRecord, frozen=True):
     runtime_group: str | None = None
     active_pinned: bool = False
     recovery: Recovery | None = None
+    #: The agent's own mode; `mode` tells how its context came about.
+    agent_mode: str | None = None
+    #: What can be set by `session/configure`; only where one session is asked for.
+    settable: list[Control] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Run(HostRecord, frozen=True):
