@@ -85,6 +85,16 @@ def _daemon_commands(command: Command) -> None:
     stop = command("stop", "end the daemon and wait until it is gone")
     stop.add_argument("--force", action="store_true", help="do not let running turns finish")
     command("version", "show the version")
+    schema = command("schema", "print what the socket speaks, as types for plugin authors")
+    forms = schema.add_mutually_exclusive_group()
+    for form, what in (
+        ("json", "JSON Schema (default)"),
+        ("ts", "TypeScript types"),
+        ("lua", "LuaLS annotations"),
+    ):
+        forms.add_argument(
+            f"--{form}", dest="form", action="store_const", const=form, default="json", help=what
+        )
     fake = command(
         FAKE_AGENT, "run the bundled scriptable ACP agent on stdin and stdout", module="fake_agent"
     )

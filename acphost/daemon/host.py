@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 import msgspec
+from anyio import to_thread
 from msgspec import Raw
 
 from acphost.daemon.backups import Backups, secrets_folder
@@ -85,6 +86,7 @@ class DaemonHost:
         self.processes = ProcessBoard(store.reader, pool, house, epoch_ms)
         self.info = HostInfo(name="acphost", version=VERSION, pid=os.getpid())
         self.store_id: str = store.store_id
+        self._schema: Raw | None = None
         self._backups = Backups(store.path, secrets_folder(store.path))
 
     @property
@@ -137,6 +139,14 @@ class DaemonHost:
         """Alive, and since when."""
         now = epoch_ms()
         return Pong(now=timestamp(now), uptime_ms=now - self._started)
+
+    async def schema(self) -> Raw:
+        """What the socket speaks; made when somebody asks, beside the loop, and kept."""
+        if self._schema is None:
+            from acphost.schema.document import encoded  # noqa: PLC0415  few daemons are ever asked
+
+            self._schema = Raw(await to_thread.run_sync(encoded))
+        return self._schema
 
     def stop(self, *, force: bool) -> None:
         """Drain and end."""

@@ -52,6 +52,9 @@ class Host(Protocol):
     async def stats(self) -> Raw:
         """Figures of the daemon."""
 
+    async def schema(self) -> Raw:
+        """What the socket speaks, as JSON Schema."""
+
     def stop(self, *, force: bool) -> None:
         """Drain and end, or end at once."""
 

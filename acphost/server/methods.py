@@ -5,7 +5,7 @@ Handlers translate and delegate; what they return is committed truth (the sessio
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Raw, UnsetType
@@ -22,11 +22,10 @@ from acphost.server.host import Host
 from acphost.server.subscribing import Subscribing
 from acphost.session.views import decision_view
 from acphost.wire import params as p
-from acphost.wire.base import parse_position
+from acphost.wire.base import carries, parse_position
 from acphost.wire.controls import SessionConfigureParams
 from acphost.wire.host import (
     PROTOCOL_VERSION,
-    SCHEMA_REVISION,
     ActiveRun,
     AgentList,
     BackupDone,
@@ -36,6 +35,8 @@ from acphost.wire.host import (
     InitializeResult,
     Page,
     Pong,
+    ProcessRecord,
+    QueuedRun,
     Reloaded,
     RetentionDone,
     Run,
@@ -43,6 +44,7 @@ from acphost.wire.host import (
     RuntimeStatus,
     Session,
 )
+from acphost.wire.revision import SCHEMA_REVISION
 
 P = TypeVar("P", bound=msgspec.Struct)
 CAPABILITIES = {
@@ -92,6 +94,7 @@ class Methods:
             Method("initialize", p.InitializeParams, every, self._initialize),
             Method("host/ping", p.NoParams, every, self._ping),
             Method("host/stats", p.NoParams, every, self._stats),
+            Method("host/schema", p.NoParams, every, self._schema),
             Method("host/reload", p.NoParams, admin, self._reload),
             Method("host/backup", p.BackupParams, admin, self._backup),
             Method("host/retention", p.RetentionParams, admin, self._retention),
@@ -136,6 +139,7 @@ class Methods:
     async def _initialize(
         self, client: ClientConnection, params: p.InitializeParams
     ) -> InitializeResult:
+        """Introduces a client: the first request of every connection."""
         offered = params.protocol_versions or [params.protocol_version or 0]
         if PROTOCOL_VERSION not in offered:
             raise UnsupportedVersionError(
@@ -165,12 +169,23 @@ class Methods:
         )
 
     async def _ping(self, client: ClientConnection, params: p.NoParams) -> Pong:
+        """Whether the daemon is alive, and since when."""
         return self._host.ping()
 
-    async def _stats(self, client: ClientConnection, params: p.NoParams) -> Raw:
+    async def _stats(
+        self, client: ClientConnection, params: p.NoParams
+    ) -> Annotated[Raw, carries(dict[str, object])]:
+        """Figures of the daemon: its clients, agents, journal and configuration."""
         return await self._host.stats()
 
+    async def _schema(
+        self, client: ClientConnection, params: p.NoParams
+    ) -> Annotated[Raw, carries(dict[str, object])]:
+        """The JSON Schema of all that the socket takes, returns and says."""
+        return await self._host.schema()
+
     async def _reload(self, client: ClientConnection, params: p.NoParams) -> Reloaded:
+        """Reads the configuration again."""
         return await self._host.reload()
 
     async def _backup(self, client: ClientConnection, params: p.BackupParams) -> BackupDone:
@@ -186,6 +201,7 @@ class Methods:
         return Done()
 
     async def _agent_list(self, client: ClientConnection, params: p.AgentListParams) -> AgentList:
+        """The configured agents, and whether they can be started."""
         return self._host.agents(client.known.actor_id)
 
     # -- sessions ---------------------------------------------------------------------------------
@@ -193,14 +209,19 @@ class Methods:
     async def _session_create(
         self, client: ClientConnection, params: p.SessionCreateParams
     ) -> Session:
+        """Opens a session; it is only recorded, the agent starts at first need or with `start`."""
         session_id = await self._commands.create_session(params, client.origin)
         client.follow(session_id)
         return await self._queries.session(session_id)
 
-    async def _session_list(self, client: ClientConnection, params: p.SessionListParams) -> Page:
+    async def _session_list(
+        self, client: ClientConnection, params: p.SessionListParams
+    ) -> Annotated[Page, carries(Session)]:
+        """The sessions; filters are joined by and."""
         return await self._queries.sessions(params)
 
     async def _session_get(self, client: ClientConnection, params: p.SessionParams) -> Session:
+        """One session."""
         return await self._queries.session(params.session_id)
 
     async def _configure(self, client: ClientConnection, params: SessionConfigureParams) -> Session:
@@ -208,25 +229,32 @@ class Methods:
         return await self._queries.session(params.session_id)
 
     async def _active_run(self, client: ClientConnection, params: p.ActiveRunParams) -> ActiveRun:
+        """What a client that comes back asks first: the run that is not over, and the queue."""
         return await self._queries.active_run(params.session_id)
 
     # -- runs -------------------------------------------------------------------------------------
 
     async def _run_create(self, client: ClientConnection, params: p.RunCreateParams) -> Run:
+        """Sends a prompt, or queues it while the agent is busy; repeated, it is the same run."""
         run_id = await self._commands.create_run(params, client.origin)
         run = await self._queries.run(run_id)
         client.follow(run.session_id)
         return run
 
     async def _run_get(self, client: ClientConnection, params: p.RunGetParams) -> Run:
+        """One run; `include` adds its envelope."""
         return await self._queries.run(
             params.host_run_id, with_envelope="envelope" in params.include
         )
 
-    async def _run_list(self, client: ClientConnection, params: p.RunListParams) -> Page:
+    async def _run_list(
+        self, client: ClientConnection, params: p.RunListParams
+    ) -> Annotated[Page, carries(Run)]:
+        """The runs, newest first."""
         return await self._queries.runs(params)
 
     async def _run_events(self, client: ClientConnection, params: p.RunEventsParams) -> EventsPage:
+        """A page of a run's events: greater seqs only, oldest first."""
         async with client.large_answers:
             await client.outbox.relief()
             return await self._queries.run_events(params, parse_position(params.after_seq))
@@ -236,6 +264,7 @@ class Methods:
         return await self._queries.run(params.host_run_id)
 
     async def _run_cancel(self, client: ClientConnection, params: p.RunCancelParams) -> Run:
+        """Stops a run; answers at once, `run/wait` tells the end."""
         await self._commands.cancel_run(
             params.host_run_id, client.origin, hold_queue=params.hold_queue
         )
@@ -246,19 +275,25 @@ class Methods:
         return await self._queries.run(run_id)
 
     async def _run_dismiss(self, client: ClientConnection, params: p.RunParams) -> Run:
+        """Says that an interrupted run has been seen and is not to be resumed."""
         await self._commands.dismiss_run(params.host_run_id, client.origin)
         return await self._queries.run(params.host_run_id)
 
     # -- queue ------------------------------------------------------------------------------------
 
-    async def _queue_list(self, client: ClientConnection, params: p.QueueListParams) -> Page:
+    async def _queue_list(
+        self, client: ClientConnection, params: p.QueueListParams
+    ) -> Annotated[Page, carries(QueuedRun)]:
+        """The runs of a session that wait, head first."""
         return await self._queries.queue(params.session_id)
 
     async def _queue_hold(self, client: ClientConnection, params: p.QueueHoldParams) -> Session:
+        """Lets nothing more of a session's queue start; the running turn goes on."""
         await self._commands.hold_queue(params.session_id, params.reason, client.origin)
         return await self._queries.session(params.session_id)
 
     async def _queue_release(self, client: ClientConnection, params: p.SessionParams) -> Session:
+        """Lets a held queue go on."""
         await self._commands.release_queue(params.session_id, client.origin)
         return await self._queries.session(params.session_id)
 
@@ -266,18 +301,21 @@ class Methods:
 
     async def _permission_list(
         self, client: ClientConnection, params: p.PermissionListParams
-    ) -> Page:
+    ) -> Annotated[Page, carries(Decision)]:
+        """The decisions; pending ones unless a status is named."""
         return await self._queries.decisions(params)
 
     async def _respond(
         self, client: ClientConnection, params: p.PermissionRespondParams
     ) -> Decision:
+        """Answers an agent's question with one of the offered options; the first answer counts."""
         row = await self._commands.respond(params.permission_id, params.option_id, client.origin)
         return decision_view(row)
 
     async def _runtime_status(
         self, client: ClientConnection, params: p.RuntimeStatusParams
-    ) -> RuntimeStatus | Page:
+    ) -> RuntimeStatus | Annotated[Page, carries(RuntimeStatus)]:
+        """Which agent serves a session, whether it remembers, why it is busy."""
         if params.session_id is not None:
             return await self._host.board.of_session(params.session_id)
         return await self._host.board.of_all(params)
@@ -285,9 +323,13 @@ class Methods:
     async def _runtime_reset(
         self, client: ClientConnection, params: p.RuntimeResetParams
     ) -> RuntimeReset:
+        """Ends a session's agent; `next` says what the next run begins with."""
         return await self._commands.reset_runtime(params, client.origin)
 
-    async def _processes(self, client: ClientConnection, params: p.ProcessesParams) -> Page:
+    async def _processes(
+        self, client: ClientConnection, params: p.ProcessesParams
+    ) -> Annotated[Page, carries(ProcessRecord)]:
+        """The agents' processes and what they have started, with memory and age."""
         if params.session_id is not None:
             await self._queries.session_row(params.session_id)
         return await self._host.processes.page(params.session_id)

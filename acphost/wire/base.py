@@ -30,6 +30,12 @@ class HostParams(
 #: A raw member that is null: msgspec cannot decode `Raw | None`.
 NULL = msgspec.Raw(b"null")
 
+
+def carries(kind: object) -> msgspec.Meta:
+    """Say what a raw or a plain text member holds, or the items of a page: for the schema alone."""
+    return msgspec.Meta(extra={"carries": kind})
+
+
 #: A `seq` or `offset` as clients may write it.
 Position = int | str
 

@@ -1,11 +1,11 @@
 """The event: one journal row, and the words for what it can say (contract section 3)."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
-from acphost.wire.base import HostRecord
+from acphost.wire.base import HostRecord, carries
 
 EVENT_SCHEMA = "mnote.ai_run_event.v1"
 
@@ -101,11 +101,11 @@ class Event(HostRecord, frozen=True, omit_defaults=True):
     session_id: str | None
     seq: str | None
     host_run_id: str | None
-    kind: str
-    source: str
+    kind: Annotated[str, carries(Kind)]
+    source: Annotated[str, carries(Source)]
     created_at: str
     payload: msgspec.Raw = msgspec.Raw(b"{}")
-    origin: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    origin: Annotated[msgspec.Raw, carries(Origin)] | msgspec.UnsetType = msgspec.UNSET
     host: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
     synthetic: bool = False
     payload_base64: str | None = None

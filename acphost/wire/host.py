@@ -1,11 +1,14 @@
 """What the socket returns: sessions, runs, queue items, decisions, status (contract 1 to 8)."""
 
 from enum import StrEnum
+from typing import Annotated, Literal
 
 import msgspec
 
-from acphost.wire.base import NULL, HostRecord
+from acphost.wire.acp import PermissionOption
+from acphost.wire.base import NULL, HostRecord, carries
 from acphost.wire.controls import Control
+from acphost.wire.event import Event, Origin
 
 SESSION_SCHEMA = "mnote.ai_session.v1"
 RUN_SCHEMA = "mnote.ai_run.v1"
@@ -16,8 +19,6 @@ ENVELOPE_SCHEMA = "mnote.agent_run_envelope.v1"
 RUNTIME_STATUS_SCHEMA = "mnote.page_ai_runtime_status.v1"
 DESCRIPTORS_SCHEMA = "mnote.ai_agent_descriptors.v1"
 DESCRIPTOR_SCHEMA = "mnote.ai_agent_descriptor.v1"
-#: Grows with every visible change of these structs; clients may log it, not match on it.
-SCHEMA_REVISION = "2026-11-30"
 PROTOCOL_VERSION = 1
 
 Raw = msgspec.Raw
@@ -112,13 +113,13 @@ class Session(HostRecord, frozen=True):
     document_id: str | None
     actor_id: str
     pinned: bool
-    status: str
+    status: Annotated[str, carries(SessionStatus)]
     status_reason: str | None
-    mode: str
+    mode: Annotated[str, carries(Mode)]
     acp_session_id: str | None
     active_run_id: str | None
     queued_count: int
-    last_run_status: str | None
+    last_run_status: Annotated[str, carries(RunStatus)] | None
     last_seq: str
     created_at: str
     updated_at: str
@@ -146,13 +147,13 @@ class Run(HostRecord, frozen=True):
     workspace_id: str
     document_id: str | None
     parent_run_id: str | None
-    status: str
+    status: Annotated[str, carries(RunStatus)]
     queue_position: int | None
     stop_reason: str | None
     error_code: str | None
     error: str | None
     empty: bool
-    continuity: str | None
+    continuity: Annotated[str, carries(Mode)] | None
     acp_session_id: str | None
     context_refs: list[str]
     target_snapshot_hash: str | None
@@ -187,7 +188,7 @@ class QueuedRun(HostRecord, frozen=True):
     preview: str
     position: int
     rev: int
-    status: str
+    status: Annotated[str, carries(Literal["queued", "started", "cancelled", "failed"])]
     held_reason: str | None
     created_at: str
     updated_at: str
@@ -211,11 +212,11 @@ class Decision(HostRecord, frozen=True):
     session_id: str
     host_run_id: str | None
     tool_call_key: str | None
-    options: Raw
-    status: str
+    options: Annotated[Raw, carries(list[PermissionOption])]
+    status: Annotated[str, carries(Literal["pending", "resolved", "expired"])]
     outcome: str | None
     option_id: str | None
-    by: Raw
+    by: Annotated[Raw, carries(Origin | None)]
     rule: str | None
     created_at: str
     resolved_at: str | None
@@ -227,8 +228,8 @@ class Decision(HostRecord, frozen=True):
 class Continuity(HostRecord, frozen=True):
     """Part of the runtime status: does the agent remember, and why not."""
 
-    mode: str
-    code: str
+    mode: Annotated[str, carries(Mode)]
+    code: Annotated[str, carries(ContinuityCode)]
     reason: str | None
 
 
@@ -269,7 +270,7 @@ class ActiveRunStatus(HostRecord, frozen=True):
     """Part of the runtime status."""
 
     run_id: str
-    status: str
+    status: Annotated[str, carries(RunStatus)]
 
 
 class QueueStatus(HostRecord, frozen=True):
@@ -337,8 +338,8 @@ class RuntimeStatus(HostRecord, frozen=True):
     mnote_session_id: str
     runtime: str
     profile: str
-    mode: str
-    status: str
+    mode: Annotated[str, carries(Mode)]
+    status: Annotated[str, carries(SessionStatus)]
     status_reason: str | None
     continuity: Continuity
     active_run: ActiveRunStatus | None
@@ -481,7 +482,7 @@ class Page(HostRecord, frozen=True):
 class EventsPage(HostRecord, frozen=True):
     """The answer to `run/events`; events are as on the wire."""
 
-    events: list[Raw]
+    events: list[Annotated[Raw, carries(Event)]]
     head_seq: str
     has_more: bool
 
@@ -505,7 +506,7 @@ class EventsNotification(HostRecord, frozen=True, omit_defaults=True):
     """A batch for one subscription."""
 
     subscription_id: str
-    events: list[Raw]
+    events: list[Annotated[Raw, carries(Event)]]
     cursor: Cursor
     caught_up: bool = False
 
