@@ -17,7 +17,7 @@ RUN := $(VENV)/.installed-to-run
 DEV := $(VENV)/.installed-to-develop
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format coverage real interop crash bench lock clean distclean
+.PHONY: help demo test check format coverage protocol real interop crash bench lock clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -43,6 +43,9 @@ coverage: $(DEV) ## the tests again, with the lines and branches they miss
 	$(BIN)/coverage run -m pytest --ignore=tests/real --ignore=tests/interop $(ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+protocol: $(DEV) ## renew what is made from the socket's types: page, plugin types, golden frames
+	$(BIN)/python -m tools.protocol
 
 real: $(DEV) ## install the real agents into .real/, talk to them with a fake model
 	@PYTHON="$(PYTHON)" sh tools/real-agents.sh .real

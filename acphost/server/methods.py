@@ -225,6 +225,7 @@ class Methods:
         return await self._queries.session(params.session_id)
 
     async def _configure(self, client: ClientConnection, params: SessionConfigureParams) -> Session:
+        """Sets the agent's mode, model or options; absent is left as it is, null forgets."""
         await self._commands.configure(params, client.origin)
         return await self._queries.session(params.session_id)
 

@@ -21,7 +21,7 @@ class Subscribing:
         self._queries = host.queries
 
     async def subscribe(self, client: ClientConnection, params: p.SubscribeParams) -> Subscribed:
-        """`events/subscribe`: the answer now, the events as notifications."""
+        """`events/subscribe`: follows a session, a run or all; the events come as notifications."""
         self._queries.check_store(params.store_id)
         view, head_seq = await self._view(client, params)
         after = await self._starting_point(params, view, head_seq)
@@ -88,7 +88,7 @@ class Subscribing:
         return 0
 
     async def unsubscribe(self, client: ClientConnection, params: p.UnsubscribeParams) -> Done:
-        """`events/unsubscribe`."""
+        """`events/unsubscribe`: ends a subscription of this connection."""
         if not client.unsubscribe(params.subscription_id):
             raise InvalidParamsError(
                 f"no subscription {params.subscription_id!r} on this connection"

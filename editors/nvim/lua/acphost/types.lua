@@ -1,0 +1,990 @@
+---@meta acphost.types
+-- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
+-- schema revision 1-cd0a2903f729
+
+---@alias acphost.Method
+---| "initialize"
+---| "host/ping"
+---| "host/stats"
+---| "host/schema"
+---| "host/reload"
+---| "host/backup"
+---| "host/retention"
+---| "host/shutdown"
+---| "agent/list"
+---| "session/create"
+---| "session/list"
+---| "session/get"
+---| "session/configure"
+---| "session/activeRun"
+---| "run/create"
+---| "run/get"
+---| "run/list"
+---| "run/events"
+---| "run/wait"
+---| "run/cancel"
+---| "run/resume"
+---| "run/dismiss"
+---| "queue/list"
+---| "queue/hold"
+---| "queue/release"
+---| "events/subscribe"
+---| "events/unsubscribe"
+---| "permission/list"
+---| "permission/respond"
+---| "runtime/status"
+---| "runtime/reset"
+---| "runtime/processes"
+
+---@alias acphost.NotificationMethod
+---| "events"
+
+---@alias acphost.QuestionMethod
+---| "nil"
+
+---@alias acphost.TerminalKind
+---| "run.cancelled"
+---| "run.completed"
+---| "run.failed"
+---| "run.interrupted"
+
+---@alias acphost.ErrorCode
+---| "agent_error"
+---| "agent_not_found"
+---| "agent_unavailable"
+---| "already_resolved"
+---| "auth_required"
+---| "conflict"
+---| "cursor_foreign"
+---| "cursor_future"
+---| "cursor_malformed"
+---| "internal"
+---| "invalid_params"
+---| "invalid_request"
+---| "method_not_found"
+---| "not_initialized"
+---| "overloaded"
+---| "parse_error"
+---| "permission_denied"
+---| "permission_not_found"
+---| "queue_full"
+---| "run_not_found"
+---| "session_not_found"
+---| "shutting_down"
+---| "storage_error"
+---| "storage_full"
+---| "too_large"
+---| "unsupported_content"
+---| "unsupported_version"
+
+---Part of the runtime status: the agent's side of the conversation.
+---@class acphost.AcpStatus
+---@field acpSessionId string|nil
+---@field supportsSessionLoad boolean|nil
+---@field supportsResume boolean|nil
+---@field loadAttempted boolean
+---@field loadStatus string|nil
+---@field replaySeen boolean
+---@field replaySeq string|nil
+---@field replayMessageCount integer
+---@field liveBinding acphost.LiveBinding|nil
+
+---What a client that comes back asks first.
+---@class acphost.ActiveRun
+---@field run acphost.Run|nil
+---@field queued acphost.QueuedRun[]
+---@field lastSeq string
+---@field schema "mnote.ai_active_run.v1"
+
+---`session/activeRun`.
+---@class acphost.ActiveRunParams
+---@field sessionId string
+---@field workspaceId? string|nil
+---@field documentId? string|nil
+---@field _meta? any
+
+---Part of the runtime status.
+---@class acphost.ActiveRunStatus
+---@field runId string
+---@field status acphost.RunStatus
+
+---A configured agent.
+---@class acphost.AgentDescriptor
+---@field agentId string
+---@field displayName string
+---@field provider string
+---@field runtime string
+---@field acpRuntime boolean
+---@field health acphost.AgentHealth
+---@field schema "mnote.ai_agent_descriptor.v1"
+
+---Can this agent be started here.
+---@class acphost.AgentHealth
+---@field installed boolean
+---@field version string|nil
+---@field launch string[]
+---@field problems string[]
+---@field state string
+
+---All configured agents.
+---@class acphost.AgentList
+---@field actorId string
+---@field agents acphost.AgentDescriptor[]
+---@field schema "mnote.ai_agent_descriptors.v1"
+
+---`agent/list`.
+---@class acphost.AgentListParams
+---@field profile? string|nil
+---@field _meta? any
+
+---The answer to `host/backup`.
+---@class acphost.BackupDone
+---@field path string
+---@field bytes integer
+---@field durationMs integer
+---@field secrets integer How many files of secrets are in it.
+
+---`host/backup`: `path` is absolute; what is there stays unless `force`.
+---@class acphost.BackupParams
+---@field path string
+---@field force? boolean
+---@field withSecrets? boolean
+---@field _meta? any
+
+---Who connects; shown to other clients as the origin of what it did.
+---@class acphost.ClientInfo
+---@field name string
+---@field version? string|nil
+---@field title? string|nil
+
+---Which binding a reset ended, and in which process; null where there was none.
+---@class acphost.ClosedBinding
+---@field binding string|nil
+---@field pid integer|nil
+
+---Part of the runtime status: the history packet of the last cold resume.
+---@class acphost.ColdResume
+---@field packetBytes integer|nil
+---@field truncatedReason string|nil
+
+---Tokens in the agent's context, as it said last.
+---@class acphost.ContextUsage
+---@field used integer|nil
+---@field size integer|nil
+
+---Part of the runtime status: does the agent remember, and why not.
+---@class acphost.Continuity
+---@field mode acphost.Mode
+---@field code acphost.ContinuityCode
+---@field reason string|nil
+
+---Whether the agent remembers.
+---@alias acphost.ContinuityCode
+---| "continuous"
+---| "history_fallback"
+---| "no_context"
+---| "load_failed_new"
+
+---Something that can be set; `key` is `mode`, `model` or the id of a config option.
+---@class acphost.Control
+---@field key string
+---@field kind string `select` or `boolean`.
+---@field name string
+---@field description string|nil
+---@field category string|nil
+---@field value string|boolean|nil As the agent said last; null where it did not say.
+---@field chosen string|boolean|nil What a person chose, and what is set again after the agent was started anew.
+---@field choices acphost.ControlChoice[]
+
+---A value on offer.
+---@class acphost.ControlChoice
+---@field value string
+---@field name string
+---@field description string|nil
+---@field group string|nil
+
+---Roots opened to the agent.
+---@class acphost.Counts
+---@field write integer
+---@field readOnly integer
+
+---The last row a subscription has scanned.
+---@class acphost.Cursor
+---@field offset string
+---@field seq? string|nil
+
+---A question an agent put to people.
+---@class acphost.Decision
+---@field permissionId string
+---@field kind string
+---@field sessionId string
+---@field hostRunId string|nil
+---@field toolCallKey string|nil
+---@field options acphost.PermissionOption[]
+---@field status "expired"|"pending"|"resolved"
+---@field outcome string|nil
+---@field optionId string|nil
+---@field by acphost.Origin|nil
+---@field rule string|nil
+---@field createdAt string
+---@field resolvedAt string|nil
+---@field expiresAt string|nil
+---@field schema "mnote.ai_decision.v1"
+---@field request any
+
+---A list answer with a `Decision` each.
+---@class acphost.DecisionPage
+---@field items acphost.Decision[]
+---@field nextCursor string|nil
+
+---A process that an agent started, or that one of those did.
+---@class acphost.Descendant
+---@field pid integer
+---@field command string
+---@field memoryBytes integer
+
+---The answer of methods that have nothing to return.
+---@class acphost.Done
+---@field ok boolean
+
+---Why a request failed; `data.code` is the word to match on.
+---@class acphost.ErrorObject
+---@field code integer
+---@field message string An English sentence for people.
+---@field data? table
+
+---One journal row as clients read it; a provider's `payload` is its own JSON, verbatim.
+---@class acphost.Event
+---@field schema string
+---@field offset string
+---@field sessionId string|nil
+---@field seq string|nil
+---@field hostRunId string|nil
+---@field kind acphost.Kind
+---@field source "acp"|"api_chat"|"chat_only"|"hermes"|"mnote"|"reasonix"|"tool"
+---@field createdAt string
+---@field payload? any
+---@field origin? acphost.Origin
+---@field host? any
+---@field synthetic? boolean
+---@field payloadBase64? string|nil
+
+---A batch for one subscription.
+---@class acphost.EventsNotification
+---@field subscriptionId string
+---@field events acphost.Event[]
+---@field cursor acphost.Cursor
+---@field caughtUp? boolean
+
+---The answer to `run/events`; events are as on the wire.
+---@class acphost.EventsPage
+---@field events acphost.Event[]
+---@field headSeq string
+---@field hasMore boolean
+
+---Which daemon this is.
+---@class acphost.HostInfo
+---@field name string
+---@field version string
+---@field pid integer
+
+---First request of a connection. Unknown keys are ignored here, and only here.
+---@class acphost.InitializeParams
+---@field protocolVersion? integer|nil
+---@field protocolVersions? integer[]|nil
+---@field clientInfo? acphost.ClientInfo|nil
+---@field clientId? string|nil
+---@field actorId? string|nil
+---@field capabilities? any
+
+---The answer to a client's first request.
+---@class acphost.InitializeResult
+---@field protocolVersion integer
+---@field schemaRevision string
+---@field hostInfo acphost.HostInfo
+---@field storeId string
+---@field clientId string
+---@field actorId string
+---@field role string
+---@field capabilities table<string, boolean>
+---@field limits acphost.Limits
+
+---Background jobs of a session.
+---@class acphost.Jobs
+---@field running integer
+---@field items any[]
+
+---What an event says.
+---@alias acphost.Kind
+---| "session.created"
+---| "session.info.updated"
+---| "session.mode.updated"
+---| "session.config.updated"
+---| "session.commands.updated"
+---| "session.renamed"
+---| "session.reset"
+---| "session.deleted"
+---| "binding.started"
+---| "binding.resumed"
+---| "binding.loaded"
+---| "binding.load_failed"
+---| "binding.cold_resumed"
+---| "binding.lost"
+---| "binding.closed"
+---| "run.created"
+---| "run.queued"
+---| "run.started"
+---| "run.cancel_requested"
+---| "run.completed"
+---| "run.failed"
+---| "run.cancelled"
+---| "run.interrupted"
+---| "run.dismissed"
+---| "queue.changed"
+---| "queue.held"
+---| "queue.released"
+---| "message.user"
+---| "message.delta"
+---| "thought.delta"
+---| "plan.updated"
+---| "usage.updated"
+---| "tool.started"
+---| "tool.updated"
+---| "tool.completed"
+---| "tool.failed"
+---| "permission.requested"
+---| "permission.resolved"
+---| "permission.expired"
+---| "elicitation.requested"
+---| "elicitation.resolved"
+---| "elicitation.expired"
+---| "changed_files"
+---| "document.changed"
+---| "job.started"
+---| "job.updated"
+---| "job.ended"
+---| "mcp.status"
+---| "agent.stderr"
+---| "error"
+---| "evidence"
+---| "host.started"
+---| "host.stopping"
+---| "config.reloaded"
+---| "config.rejected"
+---| "storage.degraded"
+---| "storage.recovered"
+---| "agent.state"
+
+---What a connection may do.
+---@class acphost.Limits
+---@field maxLineBytes integer
+---@field maxInFlight integer
+
+---The agent process that serves a session now.
+---@class acphost.LiveBinding
+---@field status string
+---@field workspaceKey string
+---@field pid integer|nil
+
+---MCP servers passed to the agent.
+---@class acphost.McpStatus
+---@field status string
+---@field toolCount integer|nil
+---@field failed string[]
+
+---How a session's context reached the agent that serves it now.
+---@alias acphost.Mode
+---| "native_live"
+---| "resumed"
+---| "loaded"
+---| "replay_seen"
+---| "load_failed_new"
+---| "cold_resumed"
+---| "new_session"
+
+---Part of the runtime status: which model, from where.
+---@class acphost.ModelStatus
+---@field profileId string
+---@field resolvedModel string|nil
+---@field providerKind string
+---@field credentialStatus string
+---@field configSource string
+---@field runtimeBinary string|nil
+
+---For methods that take none.
+---@class acphost.NoParams
+---@field _meta? any
+
+---Who caused an event.
+---@class acphost.Origin
+---@field clientId string
+---@field actorId string
+---@field clientName string
+
+---A list answer; items are the area's own records.
+---@class acphost.Page
+---@field items any[]
+---@field nextCursor string|nil
+
+---`permission/list`: pending ones unless a status is named.
+---@class acphost.PermissionListParams
+---@field sessionId? string|nil
+---@field status? "all"|"expired"|"pending"|"resolved"
+---@field cursor? string|nil
+---@field limit? integer
+---@field _meta? any
+
+---One offered answer; the kind is a hint, the id is what counts.
+---@class acphost.PermissionOption
+---@field optionId string
+---@field name? string
+---@field kind? string
+
+---`permission/respond`: one of the offered options.
+---@class acphost.PermissionRespondParams
+---@field permissionId string
+---@field optionId string
+---@field _meta? any
+
+---The answer to `host/ping`.
+---@class acphost.Pong
+---@field now string
+---@field uptimeMs integer
+
+---An agent process of the ledger with what came of it; memory is each one's own.
+---@class acphost.ProcessRecord
+---@field launchId string
+---@field agentId string
+---@field sessionId string|nil The session it was started for; null where several share it.
+---@field sessionIds string[] The sessions that are bound to it now.
+---@field pid integer|nil
+---@field state string starting, live, stopping, or left: not seen to end by the daemon that started it.
+---@field command string
+---@field memoryBytes integer|nil
+---@field ageMs integer
+---@field descendants acphost.Descendant[]
+---@field leftGroup integer[] Descendants that run outside the agent's process group.
+
+---A list answer with a `ProcessRecord` each.
+---@class acphost.ProcessRecordPage
+---@field items acphost.ProcessRecord[]
+---@field nextCursor string|nil
+
+---`runtime/processes`: of one session, or all.
+---@class acphost.ProcessesParams
+---@field sessionId? string|nil
+---@field _meta? any
+
+---`queue/hold`.
+---@class acphost.QueueHoldParams
+---@field sessionId string
+---@field reason? string|nil
+---@field _meta? any
+
+---`queue/list`.
+---@class acphost.QueueListParams
+---@field sessionId string
+---@field _meta? any
+
+---Part of the runtime status.
+---@class acphost.QueueStatus
+---@field queued integer
+---@field held string|nil
+
+---A run that waits, as the queue shows it.
+---@class acphost.QueuedRun
+---@field id string
+---@field userId string
+---@field workspaceId string
+---@field documentId string|nil
+---@field sessionId string
+---@field runId string
+---@field runtime string
+---@field profile string
+---@field acpSessionId string|nil
+---@field payload any
+---@field preview string
+---@field position integer
+---@field rev integer
+---@field status "cancelled"|"failed"|"queued"|"started"
+---@field heldReason string|nil
+---@field createdAt string
+---@field updatedAt string
+---@field schema "mnote.page_ai_queued_run.v1"
+
+---A list answer with a `QueuedRun` each.
+---@class acphost.QueuedRunPage
+---@field items acphost.QueuedRun[]
+---@field nextCursor string|nil
+
+---What a person needs to decide about a run whose outcome is unknown.
+---@class acphost.Recovery
+---@field wasRunning boolean
+---@field lastSeq string
+---@field filesTouched string[]
+---@field canResume boolean
+---@field canLoad boolean
+---@field actions string[]
+
+---The answer to `host/reload`: what counts otherwise now, or what is wrong with the files.
+---@class acphost.Reloaded
+---@field changed string[] Keys as they are written in the files.
+---@field agents string[]
+---@field needsRestart string[] Keys that count only at the next start.
+---@field files string[]
+---@field loadedAt string
+---@field problem string|nil
+---@field mistakes table<string, any>[] Each with `file`, `key`, `text`, `line`, `column`.
+
+---The answer to `host/retention`: the rules, what went or would go, and what is left.
+---@class acphost.RetentionDone
+---@field dryRun boolean
+---@field maxAgeDays number|nil
+---@field maxBytes integer|nil
+---@field usedBytes integer
+---@field bytes integer
+---@field sessions acphost.RetentionItem[]
+
+---A session that retention deleted, or would delete.
+---@class acphost.RetentionItem
+---@field sessionId string
+---@field agentId string
+---@field title string|nil
+---@field updatedAt string
+---@field bytes integer
+---@field cause string `age` or `size`.
+
+---`host/retention`: deletes by the configured rules; a dry run only tells.
+---@class acphost.RetentionParams
+---@field dryRun? boolean
+---@field _meta? any
+
+---One prompt and all that came of it.
+---@class acphost.Run
+---@field hostRunId string
+---@field requestId string
+---@field agentId string
+---@field provider string
+---@field profile string
+---@field providerRunId string|nil
+---@field sessionId string
+---@field actorId string
+---@field workspaceId string
+---@field documentId string|nil
+---@field parentRunId string|nil
+---@field status acphost.RunStatus
+---@field queuePosition integer|nil
+---@field stopReason string|nil
+---@field errorCode string|nil
+---@field error string|nil
+---@field empty boolean
+---@field continuity acphost.Mode|nil
+---@field acpSessionId string|nil
+---@field contextRefs string[]
+---@field targetSnapshotHash string|nil
+---@field capabilitySnapshotHash string|nil
+---@field cancelRequestedAt string|nil
+---@field firstSeq string|nil
+---@field lastSeq string|nil
+---@field terminalSeq string|nil
+---@field dismissedAt string|nil
+---@field createdAt string
+---@field startedAt string|nil
+---@field endedAt string|nil
+---@field updatedAt string
+---@field schema "mnote.ai_run.v1"
+---@field recovery acphost.Recovery|nil
+---@field envelope? any
+
+---`run/cancel`: answers at once; `run/wait` tells the end.
+---@class acphost.RunCancelParams
+---@field hostRunId string
+---@field holdQueue? boolean
+---@field _meta? any
+
+---`run/create`: `sessionId`, or `agentId` and `cwd` for a new session; `prompt` or `text`.
+---@class acphost.RunCreateParams
+---@field requestId string
+---@field sessionId? string|nil
+---@field agentId? string|nil
+---@field cwd? string|nil
+---@field prompt? any[]|nil
+---@field text? string|nil
+---@field contextRefs? string[]
+---@field profile? string|nil
+---@field editorTarget? any
+---@field runTargetSnapshot? any
+---@field documentId? string|nil
+---@field workspaceId? string|nil
+---@field allowedRoots? any
+---@field holdAfter? boolean
+---@field _meta? any
+
+---`run/events`: greater seqs only, oldest first.
+---@class acphost.RunEventsParams
+---@field hostRunId string
+---@field afterSeq? integer|string
+---@field limit? integer
+---@field storeId? string|nil
+---@field raw? boolean
+---@field _meta? any
+
+---`run/get`.
+---@class acphost.RunGetParams
+---@field hostRunId string
+---@field include? "envelope"[]
+---@field _meta? any
+
+---`run/list`, newest first.
+---@class acphost.RunListParams
+---@field sessionId? string|nil
+---@field status? string|nil
+---@field cursor? string|nil
+---@field limit? integer
+---@field _meta? any
+
+---A list answer with a `Run` each.
+---@class acphost.RunPage
+---@field items acphost.Run[]
+---@field nextCursor string|nil
+
+---Methods about one run.
+---@class acphost.RunParams
+---@field hostRunId string
+---@field _meta? any
+
+---`run/resume`: a second try of an interrupted run, made once for each `resumeRequestId`.
+---@class acphost.RunResumeParams
+---@field hostRunId string
+---@field resumeRequestId string
+---@field withHistory? boolean Begin with the host's history instead of what the agent remembers.
+---@field _meta? any
+
+---The life of a run; the last four are final.
+---@alias acphost.RunStatus
+---| "pending"
+---| "running"
+---| "interrupted"
+---| "completed"
+---| "failed"
+---| "cancelled"
+
+---`run/wait`: answers when the run is over, or with the run as it is after `timeoutMs`.
+---@class acphost.RunWaitParams
+---@field hostRunId string
+---@field timeoutMs? integer|nil
+---@field _meta? any
+
+---The answer to `runtime/reset`.
+---@class acphost.RuntimeReset
+---@field sessionId string
+---@field mode string
+---@field next string
+---@field closed acphost.ClosedBinding
+---@field queued integer
+
+---`runtime/reset`: what the next run begins with: the history, or the agent's own memory.
+---@class acphost.RuntimeResetParams
+---@field sessionId string
+---@field next? "cold"|"continue"
+---@field _meta? any
+
+---Which agent, is the context continuous, why is it still busy: one snapshot.
+---@class acphost.RuntimeStatus
+---@field mnoteSessionId string
+---@field runtime string
+---@field profile string
+---@field mode acphost.Mode
+---@field status acphost.SessionStatus
+---@field statusReason string|nil
+---@field continuity acphost.Continuity
+---@field activeRun acphost.ActiveRunStatus|nil
+---@field acp acphost.AcpStatus|nil
+---@field model acphost.ModelStatus
+---@field roots acphost.Counts
+---@field mcp acphost.McpStatus
+---@field tools acphost.ToolCounts
+---@field queue acphost.QueueStatus
+---@field jobs acphost.Jobs
+---@field lastSignOfLifeAt string|nil
+---@field usage acphost.UsageStatus
+---@field coldResume acphost.ColdResume
+---@field logs string[]
+---@field chat any
+---@field schema "mnote.page_ai_runtime_status.v1"
+
+---A list answer with a `RuntimeStatus` each.
+---@class acphost.RuntimeStatusPage
+---@field items acphost.RuntimeStatus[]
+---@field nextCursor string|nil
+
+---`runtime/status`: one session's, or all.
+---@class acphost.RuntimeStatusParams
+---@field sessionId? string|nil
+---@field workspaceId? string|nil
+---@field documentId? string|nil
+---@field _meta? any
+
+---Which events a subscription sees: exactly one member is given.
+---@class acphost.Scope
+---@field sessionId? string|nil
+---@field hostRunId? string|nil
+---@field workspaceId? string|nil
+---@field all? true|nil
+---@field _meta? any
+
+---A conversation of the host.
+---@class acphost.Session
+---@field sessionId string
+---@field title string|nil
+---@field agentId string
+---@field runtime string
+---@field profile string
+---@field resolvedModel string|nil
+---@field workspaceId string
+---@field cwd string
+---@field documentId string|nil
+---@field actorId string
+---@field pinned boolean
+---@field status acphost.SessionStatus
+---@field statusReason string|nil
+---@field mode acphost.Mode
+---@field acpSessionId string|nil
+---@field activeRunId string|nil
+---@field queuedCount integer
+---@field lastRunStatus acphost.RunStatus|nil
+---@field lastSeq string
+---@field createdAt string
+---@field updatedAt string
+---@field schema "mnote.ai_session.v1"
+---@field runtimeGroup string|nil
+---@field activePinned boolean
+---@field recovery acphost.Recovery|nil
+---@field agentMode string|nil The agent's own mode; `mode` tells how its context came about.
+---@field settable? acphost.Control[] What can be set by `session/configure`; only where one session is asked for.
+
+---`session/configure`: absent is left as it is, null forgets the choice.
+---@class acphost.SessionConfigureParams
+---@field sessionId string
+---@field profile? string
+---@field mode? string|nil
+---@field model? string|nil
+---@field configOption? table<string, string|boolean|nil> By the ids of the options.
+---@field _meta? any
+
+---`session/create`: records only, unless `start`.
+---@class acphost.SessionCreateParams
+---@field agentId string
+---@field cwd string
+---@field profile? string|nil
+---@field workspaceId? string|nil
+---@field title? string|nil
+---@field documentId? string|nil
+---@field additionalDirectories? string[]
+---@field mcpServers? any[]
+---@field start? boolean
+---@field _meta? any
+
+---`session/list`: filters are joined by and.
+---@class acphost.SessionListParams
+---@field workspaceId? string|nil
+---@field documentId? string|nil
+---@field runtime? string|nil
+---@field agentId? string|nil
+---@field profile? string|nil
+---@field model? string|nil
+---@field status? string|nil
+---@field pinned? boolean|nil
+---@field cursor? string|nil
+---@field limit? integer
+---@field _meta? any
+
+---A list answer with a `Session` each.
+---@class acphost.SessionPage
+---@field items acphost.Session[]
+---@field nextCursor string|nil
+
+---Methods about one session.
+---@class acphost.SessionParams
+---@field sessionId string
+---@field _meta? any
+
+---What a session is doing, strongest word first where several are true.
+---@alias acphost.SessionStatus
+---| "failed"
+---| "auth_required"
+---| "waiting"
+---| "quiet"
+---| "stopping"
+---| "running"
+---| "starting"
+---| "held"
+---| "idle"
+
+---`host/shutdown`: drains like a SIGTERM; `force` cancels like the second one.
+---@class acphost.ShutdownParams
+---@field force? boolean
+---@field _meta? any
+
+---`events/subscribe`: neither `after…` means from the start.
+---@class acphost.SubscribeParams
+---@field scope acphost.Scope
+---@field afterSeq? integer|string
+---@field afterOffset? integer|string
+---@field after? "now"
+---@field storeId? string|nil
+---@field kinds? string[]|nil
+---@field maxLatencyMs? integer|nil
+---@field view? "events"
+---@field _meta? any
+
+---The answer to `events/subscribe`; the events follow as notifications.
+---@class acphost.Subscribed
+---@field subscriptionId string
+---@field headSeq string|nil
+---@field headOffset string
+
+---Host tools offered to the agent.
+---@class acphost.ToolCounts
+---@field enabled integer
+---@field disabled integer
+
+---`events/unsubscribe`.
+---@class acphost.UnsubscribeParams
+---@field subscriptionId string
+---@field _meta? any
+
+---Part of the runtime status; unknown is null, never 0.
+---@class acphost.UsageStatus
+---@field sessionTokens integer|nil
+---@field lastRunTokens integer|nil
+---@field context acphost.ContextUsage
+---@field cost string|nil
+
+---`initialize` Introduces a client: the first request of every connection.
+---@alias acphost.params.initialize acphost.InitializeParams
+---@alias acphost.result.initialize acphost.InitializeResult
+
+---`host/ping` Whether the daemon is alive, and since when.
+---@alias acphost.params.host.ping acphost.NoParams
+---@alias acphost.result.host.ping acphost.Pong
+
+---`host/stats` Figures of the daemon: its clients, agents, journal and configuration.
+---@alias acphost.params.host.stats acphost.NoParams
+---@alias acphost.result.host.stats table<string, any>
+
+---`host/schema` The JSON Schema of all that the socket takes, returns and says.
+---@alias acphost.params.host.schema acphost.NoParams
+---@alias acphost.result.host.schema table<string, any>
+
+---`host/reload` Reads the configuration again.
+---@alias acphost.params.host.reload acphost.NoParams
+---@alias acphost.result.host.reload acphost.Reloaded
+
+---`host/backup` `path` is absolute; what is there stays unless `force`.
+---@alias acphost.params.host.backup acphost.BackupParams
+---@alias acphost.result.host.backup acphost.BackupDone
+
+---`host/retention` Deletes by the configured rules; a dry run only tells.
+---@alias acphost.params.host.retention acphost.RetentionParams
+---@alias acphost.result.host.retention acphost.RetentionDone
+
+---`host/shutdown` Drains like a SIGTERM; `force` cancels like the second one.
+---@alias acphost.params.host.shutdown acphost.ShutdownParams
+---@alias acphost.result.host.shutdown acphost.Done
+
+---`agent/list` The configured agents, and whether they can be started.
+---@alias acphost.params.agent.list acphost.AgentListParams
+---@alias acphost.result.agent.list acphost.AgentList
+
+---`session/create` Opens a session; it is only recorded, the agent starts at first need or with `start`.
+---@alias acphost.params.session.create acphost.SessionCreateParams
+---@alias acphost.result.session.create acphost.Session
+
+---`session/list` The sessions; filters are joined by and.
+---@alias acphost.params.session.list acphost.SessionListParams
+---@alias acphost.result.session.list acphost.SessionPage
+
+---`session/get` One session.
+---@alias acphost.params.session.get acphost.SessionParams
+---@alias acphost.result.session.get acphost.Session
+
+---`session/configure` Sets the agent's mode, model or options; absent is left as it is, null forgets.
+---@alias acphost.params.session.configure acphost.SessionConfigureParams
+---@alias acphost.result.session.configure acphost.Session
+
+---`session/activeRun` What a client that comes back asks first: the run that is not over, and the queue.
+---@alias acphost.params.session.activeRun acphost.ActiveRunParams
+---@alias acphost.result.session.activeRun acphost.ActiveRun
+
+---`run/create` Sends a prompt, or queues it while the agent is busy; repeated, it is the same run.
+---@alias acphost.params.run.create acphost.RunCreateParams
+---@alias acphost.result.run.create acphost.Run
+
+---`run/get` One run; `include` adds its envelope.
+---@alias acphost.params.run.get acphost.RunGetParams
+---@alias acphost.result.run.get acphost.Run
+
+---`run/list` The runs, newest first.
+---@alias acphost.params.run.list acphost.RunListParams
+---@alias acphost.result.run.list acphost.RunPage
+
+---`run/events` A page of a run's events: greater seqs only, oldest first.
+---@alias acphost.params.run.events acphost.RunEventsParams
+---@alias acphost.result.run.events acphost.EventsPage
+
+---`run/wait` Answers when the run is over, or with the run as it is after `timeoutMs`.
+---@alias acphost.params.run.wait acphost.RunWaitParams
+---@alias acphost.result.run.wait acphost.Run
+
+---`run/cancel` Stops a run; answers at once, `run/wait` tells the end.
+---@alias acphost.params.run.cancel acphost.RunCancelParams
+---@alias acphost.result.run.cancel acphost.Run
+
+---`run/resume` A second try of an interrupted run, made once for each `resumeRequestId`.
+---@alias acphost.params.run.resume acphost.RunResumeParams
+---@alias acphost.result.run.resume acphost.Run
+
+---`run/dismiss` Says that an interrupted run has been seen and is not to be resumed.
+---@alias acphost.params.run.dismiss acphost.RunParams
+---@alias acphost.result.run.dismiss acphost.Run
+
+---`queue/list` The runs of a session that wait, head first.
+---@alias acphost.params.queue.list acphost.QueueListParams
+---@alias acphost.result.queue.list acphost.QueuedRunPage
+
+---`queue/hold` Lets nothing more of a session's queue start; the running turn goes on.
+---@alias acphost.params.queue.hold acphost.QueueHoldParams
+---@alias acphost.result.queue.hold acphost.Session
+
+---`queue/release` Lets a held queue go on.
+---@alias acphost.params.queue.release acphost.SessionParams
+---@alias acphost.result.queue.release acphost.Session
+
+---`events/subscribe` Follows a session, a run or all; the events come as notifications.
+---@alias acphost.params.events.subscribe acphost.SubscribeParams
+---@alias acphost.result.events.subscribe acphost.Subscribed
+
+---`events/unsubscribe` Ends a subscription of this connection.
+---@alias acphost.params.events.unsubscribe acphost.UnsubscribeParams
+---@alias acphost.result.events.unsubscribe acphost.Done
+
+---`permission/list` The decisions; pending ones unless a status is named.
+---@alias acphost.params.permission.list acphost.PermissionListParams
+---@alias acphost.result.permission.list acphost.DecisionPage
+
+---`permission/respond` Answers an agent's question with one of the offered options; the first answer counts.
+---@alias acphost.params.permission.respond acphost.PermissionRespondParams
+---@alias acphost.result.permission.respond acphost.Decision
+
+---`runtime/status` Which agent serves a session, whether it remembers, why it is busy.
+---@alias acphost.params.runtime.status acphost.RuntimeStatusParams
+---@alias acphost.result.runtime.status acphost.RuntimeStatus|acphost.RuntimeStatusPage
+
+---`runtime/reset` Ends a session's agent; `next` says what the next run begins with.
+---@alias acphost.params.runtime.reset acphost.RuntimeResetParams
+---@alias acphost.result.runtime.reset acphost.RuntimeReset
+
+---`runtime/processes` The agents' processes and what they have started, with memory and age.
+---@alias acphost.params.runtime.processes acphost.ProcessesParams
+---@alias acphost.result.runtime.processes acphost.ProcessRecordPage

@@ -1,0 +1,999 @@
+// Made by `acphost schema --ts` from the daemon's own types: change those, not this.
+/* eslint-disable */
+
+export const schemaRevision = "1-cd0a2903f729";
+export const protocolVersion = 1;
+/** The kinds of event that end a run. */
+export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
+
+/** `error.data.code`: what programs match on; a newer daemon may know more of them. */
+export type ErrorCode =
+  | "agent_error"
+  | "agent_not_found"
+  | "agent_unavailable"
+  | "already_resolved"
+  | "auth_required"
+  | "conflict"
+  | "cursor_foreign"
+  | "cursor_future"
+  | "cursor_malformed"
+  | "internal"
+  | "invalid_params"
+  | "invalid_request"
+  | "method_not_found"
+  | "not_initialized"
+  | "overloaded"
+  | "parse_error"
+  | "permission_denied"
+  | "permission_not_found"
+  | "queue_full"
+  | "run_not_found"
+  | "session_not_found"
+  | "shutting_down"
+  | "storage_error"
+  | "storage_full"
+  | "too_large"
+  | "unsupported_content"
+  | "unsupported_version"
+  | (string & {});
+
+/** Part of the runtime status: the agent's side of the conversation. */
+export interface AcpStatus {
+  acpSessionId: string | null;
+  supportsSessionLoad: boolean | null;
+  supportsResume: boolean | null;
+  loadAttempted: boolean;
+  loadStatus: string | null;
+  replaySeen: boolean;
+  replaySeq: string | null;
+  replayMessageCount: number;
+  liveBinding: LiveBinding | null;
+}
+
+/** What a client that comes back asks first. */
+export interface ActiveRun {
+  run: Run | null;
+  queued: QueuedRun[];
+  lastSeq: string;
+  schema: "mnote.ai_active_run.v1";
+}
+
+/** `session/activeRun`. */
+export interface ActiveRunParams {
+  sessionId: string;
+  workspaceId?: string | null;
+  documentId?: string | null;
+  _meta?: unknown;
+}
+
+/** Part of the runtime status. */
+export interface ActiveRunStatus {
+  runId: string;
+  status: RunStatus;
+}
+
+/** A configured agent. */
+export interface AgentDescriptor {
+  agentId: string;
+  displayName: string;
+  provider: string;
+  runtime: string;
+  acpRuntime: boolean;
+  health: AgentHealth;
+  schema: "mnote.ai_agent_descriptor.v1";
+}
+
+/** Can this agent be started here. */
+export interface AgentHealth {
+  installed: boolean;
+  version: string | null;
+  launch: string[];
+  problems: string[];
+  state: string;
+}
+
+/** All configured agents. */
+export interface AgentList {
+  actorId: string;
+  agents: AgentDescriptor[];
+  schema: "mnote.ai_agent_descriptors.v1";
+}
+
+/** `agent/list`. */
+export interface AgentListParams {
+  profile?: string | null;
+  _meta?: unknown;
+}
+
+/** The answer to `host/backup`. */
+export interface BackupDone {
+  path: string;
+  bytes: number;
+  durationMs: number;
+  /** How many files of secrets are in it. */
+  secrets: number;
+}
+
+/** `host/backup`: `path` is absolute; what is there stays unless `force`. */
+export interface BackupParams {
+  path: string;
+  force?: boolean;
+  withSecrets?: boolean;
+  _meta?: unknown;
+}
+
+/** Who connects; shown to other clients as the origin of what it did. */
+export interface ClientInfo {
+  name: string;
+  version?: string | null;
+  title?: string | null;
+}
+
+/** Which binding a reset ended, and in which process; null where there was none. */
+export interface ClosedBinding {
+  binding: string | null;
+  pid: number | null;
+}
+
+/** Part of the runtime status: the history packet of the last cold resume. */
+export interface ColdResume {
+  packetBytes: number | null;
+  truncatedReason: string | null;
+}
+
+/** Tokens in the agent's context, as it said last. */
+export interface ContextUsage {
+  used: number | null;
+  size: number | null;
+}
+
+/** Part of the runtime status: does the agent remember, and why not. */
+export interface Continuity {
+  mode: Mode;
+  code: ContinuityCode;
+  reason: string | null;
+}
+
+/** Whether the agent remembers. */
+export type ContinuityCode =
+  | "continuous"
+  | "history_fallback"
+  | "no_context"
+  | "load_failed_new";
+
+/** Something that can be set; `key` is `mode`, `model` or the id of a config option. */
+export interface Control {
+  key: string;
+  /** `select` or `boolean`. */
+  kind: string;
+  name: string;
+  description: string | null;
+  category: string | null;
+  /** As the agent said last; null where it did not say. */
+  value: string | boolean | null;
+  /** What a person chose, and what is set again after the agent was started anew. */
+  chosen: string | boolean | null;
+  choices: ControlChoice[];
+}
+
+/** A value on offer. */
+export interface ControlChoice {
+  value: string;
+  name: string;
+  description: string | null;
+  group: string | null;
+}
+
+/** Roots opened to the agent. */
+export interface Counts {
+  write: number;
+  readOnly: number;
+}
+
+/** The last row a subscription has scanned. */
+export interface Cursor {
+  offset: string;
+  seq?: string | null;
+}
+
+/** A question an agent put to people. */
+export interface Decision {
+  permissionId: string;
+  kind: string;
+  sessionId: string;
+  hostRunId: string | null;
+  toolCallKey: string | null;
+  options: PermissionOption[];
+  status: "expired" | "pending" | "resolved";
+  outcome: string | null;
+  optionId: string | null;
+  by: Origin | null;
+  rule: string | null;
+  createdAt: string;
+  resolvedAt: string | null;
+  expiresAt: string | null;
+  schema: "mnote.ai_decision.v1";
+  request: unknown;
+}
+
+/** A list answer with a `Decision` each. */
+export interface DecisionPage {
+  items: Decision[];
+  nextCursor: string | null;
+}
+
+/** A process that an agent started, or that one of those did. */
+export interface Descendant {
+  pid: number;
+  command: string;
+  memoryBytes: number;
+}
+
+/** The answer of methods that have nothing to return. */
+export interface Done {
+  ok: boolean;
+}
+
+/** Why a request failed; `data.code` is the word to match on. */
+export interface ErrorObject {
+  code: number;
+  /** An English sentence for people. */
+  message: string;
+  data?: { code?: "agent_error" | "agent_not_found" | "agent_unavailable" | "already_resolved" | "auth_required" | "conflict" | "cursor_foreign" | "cursor_future" | "cursor_malformed" | "internal" | "invalid_params" | "invalid_request" | "method_not_found" | "not_initialized" | "overloaded" | "parse_error" | "permission_denied" | "permission_not_found" | "queue_full" | "run_not_found" | "session_not_found" | "shutting_down" | "storage_error" | "storage_full" | "too_large" | "unsupported_content" | "unsupported_version" | string; retryable?: boolean };
+}
+
+/** One journal row as clients read it; a provider's `payload` is its own JSON, verbatim. */
+export interface Event {
+  schema: string;
+  offset: string;
+  sessionId: string | null;
+  seq: string | null;
+  hostRunId: string | null;
+  kind: Kind;
+  source: "acp" | "api_chat" | "chat_only" | "hermes" | "mnote" | "reasonix" | "tool";
+  createdAt: string;
+  payload?: unknown;
+  origin?: Origin;
+  host?: unknown;
+  synthetic?: boolean;
+  payloadBase64?: string | null;
+}
+
+/** A batch for one subscription. */
+export interface EventsNotification {
+  subscriptionId: string;
+  events: Event[];
+  cursor: Cursor;
+  caughtUp?: boolean;
+}
+
+/** The answer to `run/events`; events are as on the wire. */
+export interface EventsPage {
+  events: Event[];
+  headSeq: string;
+  hasMore: boolean;
+}
+
+/** Which daemon this is. */
+export interface HostInfo {
+  name: string;
+  version: string;
+  pid: number;
+}
+
+/** First request of a connection. Unknown keys are ignored here, and only here. */
+export interface InitializeParams {
+  protocolVersion?: number | null;
+  protocolVersions?: number[] | null;
+  clientInfo?: ClientInfo | null;
+  clientId?: string | null;
+  actorId?: string | null;
+  capabilities?: unknown;
+}
+
+/** The answer to a client's first request. */
+export interface InitializeResult {
+  protocolVersion: number;
+  schemaRevision: string;
+  hostInfo: HostInfo;
+  storeId: string;
+  clientId: string;
+  actorId: string;
+  role: string;
+  capabilities: Record<string, boolean>;
+  limits: Limits;
+}
+
+/** Background jobs of a session. */
+export interface Jobs {
+  running: number;
+  items: unknown[];
+}
+
+/** What an event says. */
+export type Kind =
+  | "session.created"
+  | "session.info.updated"
+  | "session.mode.updated"
+  | "session.config.updated"
+  | "session.commands.updated"
+  | "session.renamed"
+  | "session.reset"
+  | "session.deleted"
+  | "binding.started"
+  | "binding.resumed"
+  | "binding.loaded"
+  | "binding.load_failed"
+  | "binding.cold_resumed"
+  | "binding.lost"
+  | "binding.closed"
+  | "run.created"
+  | "run.queued"
+  | "run.started"
+  | "run.cancel_requested"
+  | "run.completed"
+  | "run.failed"
+  | "run.cancelled"
+  | "run.interrupted"
+  | "run.dismissed"
+  | "queue.changed"
+  | "queue.held"
+  | "queue.released"
+  | "message.user"
+  | "message.delta"
+  | "thought.delta"
+  | "plan.updated"
+  | "usage.updated"
+  | "tool.started"
+  | "tool.updated"
+  | "tool.completed"
+  | "tool.failed"
+  | "permission.requested"
+  | "permission.resolved"
+  | "permission.expired"
+  | "elicitation.requested"
+  | "elicitation.resolved"
+  | "elicitation.expired"
+  | "changed_files"
+  | "document.changed"
+  | "job.started"
+  | "job.updated"
+  | "job.ended"
+  | "mcp.status"
+  | "agent.stderr"
+  | "error"
+  | "evidence"
+  | "host.started"
+  | "host.stopping"
+  | "config.reloaded"
+  | "config.rejected"
+  | "storage.degraded"
+  | "storage.recovered"
+  | "agent.state";
+
+/** What a connection may do. */
+export interface Limits {
+  maxLineBytes: number;
+  maxInFlight: number;
+}
+
+/** The agent process that serves a session now. */
+export interface LiveBinding {
+  status: string;
+  workspaceKey: string;
+  pid: number | null;
+}
+
+/** MCP servers passed to the agent. */
+export interface McpStatus {
+  status: string;
+  toolCount: number | null;
+  failed: string[];
+}
+
+/** How a session's context reached the agent that serves it now. */
+export type Mode =
+  | "native_live"
+  | "resumed"
+  | "loaded"
+  | "replay_seen"
+  | "load_failed_new"
+  | "cold_resumed"
+  | "new_session";
+
+/** Part of the runtime status: which model, from where. */
+export interface ModelStatus {
+  profileId: string;
+  resolvedModel: string | null;
+  providerKind: string;
+  credentialStatus: string;
+  configSource: string;
+  runtimeBinary: string | null;
+}
+
+/** For methods that take none. */
+export interface NoParams {
+  _meta?: unknown;
+}
+
+/** Who caused an event. */
+export interface Origin {
+  clientId: string;
+  actorId: string;
+  clientName: string;
+}
+
+/** A list answer; items are the area's own records. */
+export interface Page {
+  items: unknown[];
+  nextCursor: string | null;
+}
+
+/** `permission/list`: pending ones unless a status is named. */
+export interface PermissionListParams {
+  sessionId?: string | null;
+  status?: "all" | "expired" | "pending" | "resolved";
+  cursor?: string | null;
+  limit?: number;
+  _meta?: unknown;
+}
+
+/** One offered answer; the kind is a hint, the id is what counts. */
+export interface PermissionOption {
+  optionId: string;
+  name?: string;
+  kind?: string;
+}
+
+/** `permission/respond`: one of the offered options. */
+export interface PermissionRespondParams {
+  permissionId: string;
+  optionId: string;
+  _meta?: unknown;
+}
+
+/** The answer to `host/ping`. */
+export interface Pong {
+  now: string;
+  uptimeMs: number;
+}
+
+/** An agent process of the ledger with what came of it; memory is each one's own. */
+export interface ProcessRecord {
+  launchId: string;
+  agentId: string;
+  /** The session it was started for; null where several share it. */
+  sessionId: string | null;
+  /** The sessions that are bound to it now. */
+  sessionIds: string[];
+  pid: number | null;
+  /** starting, live, stopping, or left: not seen to end by the daemon that started it. */
+  state: string;
+  command: string;
+  memoryBytes: number | null;
+  ageMs: number;
+  descendants: Descendant[];
+  /** Descendants that run outside the agent's process group. */
+  leftGroup: number[];
+}
+
+/** A list answer with a `ProcessRecord` each. */
+export interface ProcessRecordPage {
+  items: ProcessRecord[];
+  nextCursor: string | null;
+}
+
+/** `runtime/processes`: of one session, or all. */
+export interface ProcessesParams {
+  sessionId?: string | null;
+  _meta?: unknown;
+}
+
+/** `queue/hold`. */
+export interface QueueHoldParams {
+  sessionId: string;
+  reason?: string | null;
+  _meta?: unknown;
+}
+
+/** `queue/list`. */
+export interface QueueListParams {
+  sessionId: string;
+  _meta?: unknown;
+}
+
+/** Part of the runtime status. */
+export interface QueueStatus {
+  queued: number;
+  held: string | null;
+}
+
+/** A run that waits, as the queue shows it. */
+export interface QueuedRun {
+  id: string;
+  userId: string;
+  workspaceId: string;
+  documentId: string | null;
+  sessionId: string;
+  runId: string;
+  runtime: string;
+  profile: string;
+  acpSessionId: string | null;
+  payload: unknown;
+  preview: string;
+  position: number;
+  rev: number;
+  status: "cancelled" | "failed" | "queued" | "started";
+  heldReason: string | null;
+  createdAt: string;
+  updatedAt: string;
+  schema: "mnote.page_ai_queued_run.v1";
+}
+
+/** A list answer with a `QueuedRun` each. */
+export interface QueuedRunPage {
+  items: QueuedRun[];
+  nextCursor: string | null;
+}
+
+/** What a person needs to decide about a run whose outcome is unknown. */
+export interface Recovery {
+  wasRunning: boolean;
+  lastSeq: string;
+  filesTouched: string[];
+  canResume: boolean;
+  canLoad: boolean;
+  actions: string[];
+}
+
+/** The answer to `host/reload`: what counts otherwise now, or what is wrong with the files. */
+export interface Reloaded {
+  /** Keys as they are written in the files. */
+  changed: string[];
+  agents: string[];
+  /** Keys that count only at the next start. */
+  needsRestart: string[];
+  files: string[];
+  loadedAt: string;
+  problem: string | null;
+  /** Each with `file`, `key`, `text`, `line`, `column`. */
+  mistakes: Record<string, unknown>[];
+}
+
+/** The answer to `host/retention`: the rules, what went or would go, and what is left. */
+export interface RetentionDone {
+  dryRun: boolean;
+  maxAgeDays: number | null;
+  maxBytes: number | null;
+  usedBytes: number;
+  bytes: number;
+  sessions: RetentionItem[];
+}
+
+/** A session that retention deleted, or would delete. */
+export interface RetentionItem {
+  sessionId: string;
+  agentId: string;
+  title: string | null;
+  updatedAt: string;
+  bytes: number;
+  /** `age` or `size`. */
+  cause: string;
+}
+
+/** `host/retention`: deletes by the configured rules; a dry run only tells. */
+export interface RetentionParams {
+  dryRun?: boolean;
+  _meta?: unknown;
+}
+
+/** One prompt and all that came of it. */
+export interface Run {
+  hostRunId: string;
+  requestId: string;
+  agentId: string;
+  provider: string;
+  profile: string;
+  providerRunId: string | null;
+  sessionId: string;
+  actorId: string;
+  workspaceId: string;
+  documentId: string | null;
+  parentRunId: string | null;
+  status: RunStatus;
+  queuePosition: number | null;
+  stopReason: string | null;
+  errorCode: string | null;
+  error: string | null;
+  empty: boolean;
+  continuity: Mode | null;
+  acpSessionId: string | null;
+  contextRefs: string[];
+  targetSnapshotHash: string | null;
+  capabilitySnapshotHash: string | null;
+  cancelRequestedAt: string | null;
+  firstSeq: string | null;
+  lastSeq: string | null;
+  terminalSeq: string | null;
+  dismissedAt: string | null;
+  createdAt: string;
+  startedAt: string | null;
+  endedAt: string | null;
+  updatedAt: string;
+  schema: "mnote.ai_run.v1";
+  recovery: Recovery | null;
+  envelope?: unknown;
+}
+
+/** `run/cancel`: answers at once; `run/wait` tells the end. */
+export interface RunCancelParams {
+  hostRunId: string;
+  holdQueue?: boolean;
+  _meta?: unknown;
+}
+
+/** `run/create`: `sessionId`, or `agentId` and `cwd` for a new session; `prompt` or `text`. */
+export interface RunCreateParams {
+  requestId: string;
+  sessionId?: string | null;
+  agentId?: string | null;
+  cwd?: string | null;
+  prompt?: unknown[] | null;
+  text?: string | null;
+  contextRefs?: string[];
+  profile?: string | null;
+  editorTarget?: unknown;
+  runTargetSnapshot?: unknown;
+  documentId?: string | null;
+  workspaceId?: string | null;
+  allowedRoots?: unknown;
+  holdAfter?: boolean;
+  _meta?: unknown;
+}
+
+/** `run/events`: greater seqs only, oldest first. */
+export interface RunEventsParams {
+  hostRunId: string;
+  afterSeq?: number | string;
+  limit?: number;
+  storeId?: string | null;
+  raw?: boolean;
+  _meta?: unknown;
+}
+
+/** `run/get`. */
+export interface RunGetParams {
+  hostRunId: string;
+  include?: "envelope"[];
+  _meta?: unknown;
+}
+
+/** `run/list`, newest first. */
+export interface RunListParams {
+  sessionId?: string | null;
+  status?: string | null;
+  cursor?: string | null;
+  limit?: number;
+  _meta?: unknown;
+}
+
+/** A list answer with a `Run` each. */
+export interface RunPage {
+  items: Run[];
+  nextCursor: string | null;
+}
+
+/** Methods about one run. */
+export interface RunParams {
+  hostRunId: string;
+  _meta?: unknown;
+}
+
+/** `run/resume`: a second try of an interrupted run, made once for each `resumeRequestId`. */
+export interface RunResumeParams {
+  hostRunId: string;
+  resumeRequestId: string;
+  /** Begin with the host's history instead of what the agent remembers. */
+  withHistory?: boolean;
+  _meta?: unknown;
+}
+
+/** The life of a run; the last four are final. */
+export type RunStatus =
+  | "pending"
+  | "running"
+  | "interrupted"
+  | "completed"
+  | "failed"
+  | "cancelled";
+
+/** `run/wait`: answers when the run is over, or with the run as it is after `timeoutMs`. */
+export interface RunWaitParams {
+  hostRunId: string;
+  timeoutMs?: number | null;
+  _meta?: unknown;
+}
+
+/** The answer to `runtime/reset`. */
+export interface RuntimeReset {
+  sessionId: string;
+  mode: string;
+  next: string;
+  closed: ClosedBinding;
+  queued: number;
+}
+
+/** `runtime/reset`: what the next run begins with: the history, or the agent's own memory. */
+export interface RuntimeResetParams {
+  sessionId: string;
+  next?: "cold" | "continue";
+  _meta?: unknown;
+}
+
+/** Which agent, is the context continuous, why is it still busy: one snapshot. */
+export interface RuntimeStatus {
+  mnoteSessionId: string;
+  runtime: string;
+  profile: string;
+  mode: Mode;
+  status: SessionStatus;
+  statusReason: string | null;
+  continuity: Continuity;
+  activeRun: ActiveRunStatus | null;
+  acp: AcpStatus | null;
+  model: ModelStatus;
+  roots: Counts;
+  mcp: McpStatus;
+  tools: ToolCounts;
+  queue: QueueStatus;
+  jobs: Jobs;
+  lastSignOfLifeAt: string | null;
+  usage: UsageStatus;
+  coldResume: ColdResume;
+  logs: string[];
+  chat: unknown;
+  schema: "mnote.page_ai_runtime_status.v1";
+}
+
+/** A list answer with a `RuntimeStatus` each. */
+export interface RuntimeStatusPage {
+  items: RuntimeStatus[];
+  nextCursor: string | null;
+}
+
+/** `runtime/status`: one session's, or all. */
+export interface RuntimeStatusParams {
+  sessionId?: string | null;
+  workspaceId?: string | null;
+  documentId?: string | null;
+  _meta?: unknown;
+}
+
+/** Which events a subscription sees: exactly one member is given. */
+export interface Scope {
+  sessionId?: string | null;
+  hostRunId?: string | null;
+  workspaceId?: string | null;
+  all?: true | null;
+  _meta?: unknown;
+}
+
+/** A conversation of the host. */
+export interface Session {
+  sessionId: string;
+  title: string | null;
+  agentId: string;
+  runtime: string;
+  profile: string;
+  resolvedModel: string | null;
+  workspaceId: string;
+  cwd: string;
+  documentId: string | null;
+  actorId: string;
+  pinned: boolean;
+  status: SessionStatus;
+  statusReason: string | null;
+  mode: Mode;
+  acpSessionId: string | null;
+  activeRunId: string | null;
+  queuedCount: number;
+  lastRunStatus: RunStatus | null;
+  lastSeq: string;
+  createdAt: string;
+  updatedAt: string;
+  schema: "mnote.ai_session.v1";
+  runtimeGroup: string | null;
+  activePinned: boolean;
+  recovery: Recovery | null;
+  /** The agent's own mode; `mode` tells how its context came about. */
+  agentMode: string | null;
+  /** What can be set by `session/configure`; only where one session is asked for. */
+  settable?: Control[];
+}
+
+/** `session/configure`: absent is left as it is, null forgets the choice. */
+export interface SessionConfigureParams {
+  sessionId: string;
+  profile?: string;
+  mode?: string | null;
+  model?: string | null;
+  /** By the ids of the options. */
+  configOption?: Record<string, string | boolean | null>;
+  _meta?: unknown;
+}
+
+/** `session/create`: records only, unless `start`. */
+export interface SessionCreateParams {
+  agentId: string;
+  cwd: string;
+  profile?: string | null;
+  workspaceId?: string | null;
+  title?: string | null;
+  documentId?: string | null;
+  additionalDirectories?: string[];
+  mcpServers?: unknown[];
+  start?: boolean;
+  _meta?: unknown;
+}
+
+/** `session/list`: filters are joined by and. */
+export interface SessionListParams {
+  workspaceId?: string | null;
+  documentId?: string | null;
+  runtime?: string | null;
+  agentId?: string | null;
+  profile?: string | null;
+  model?: string | null;
+  status?: string | null;
+  pinned?: boolean | null;
+  cursor?: string | null;
+  limit?: number;
+  _meta?: unknown;
+}
+
+/** A list answer with a `Session` each. */
+export interface SessionPage {
+  items: Session[];
+  nextCursor: string | null;
+}
+
+/** Methods about one session. */
+export interface SessionParams {
+  sessionId: string;
+  _meta?: unknown;
+}
+
+/** What a session is doing, strongest word first where several are true. */
+export type SessionStatus =
+  | "failed"
+  | "auth_required"
+  | "waiting"
+  | "quiet"
+  | "stopping"
+  | "running"
+  | "starting"
+  | "held"
+  | "idle";
+
+/** `host/shutdown`: drains like a SIGTERM; `force` cancels like the second one. */
+export interface ShutdownParams {
+  force?: boolean;
+  _meta?: unknown;
+}
+
+/** `events/subscribe`: neither `after…` means from the start. */
+export interface SubscribeParams {
+  scope: Scope;
+  afterSeq?: number | string;
+  afterOffset?: number | string;
+  after?: "now";
+  storeId?: string | null;
+  kinds?: string[] | null;
+  maxLatencyMs?: number | null;
+  view?: "events";
+  _meta?: unknown;
+}
+
+/** The answer to `events/subscribe`; the events follow as notifications. */
+export interface Subscribed {
+  subscriptionId: string;
+  headSeq: string | null;
+  headOffset: string;
+}
+
+/** Host tools offered to the agent. */
+export interface ToolCounts {
+  enabled: number;
+  disabled: number;
+}
+
+/** `events/unsubscribe`. */
+export interface UnsubscribeParams {
+  subscriptionId: string;
+  _meta?: unknown;
+}
+
+/** Part of the runtime status; unknown is null, never 0. */
+export interface UsageStatus {
+  sessionTokens: number | null;
+  lastRunTokens: number | null;
+  context: ContextUsage;
+  cost: string | null;
+}
+
+/** What a client calls, by method. */
+export interface Methods {
+  /** Introduces a client: the first request of every connection. */
+  "initialize": { params: InitializeParams; result: InitializeResult };
+  /** Whether the daemon is alive, and since when. */
+  "host/ping": { params: NoParams; result: Pong };
+  /** Figures of the daemon: its clients, agents, journal and configuration. */
+  "host/stats": { params: NoParams; result: Record<string, unknown> };
+  /** The JSON Schema of all that the socket takes, returns and says. */
+  "host/schema": { params: NoParams; result: Record<string, unknown> };
+  /** Reads the configuration again. */
+  "host/reload": { params: NoParams; result: Reloaded };
+  /** `path` is absolute; what is there stays unless `force`. */
+  "host/backup": { params: BackupParams; result: BackupDone };
+  /** Deletes by the configured rules; a dry run only tells. */
+  "host/retention": { params: RetentionParams; result: RetentionDone };
+  /** Drains like a SIGTERM; `force` cancels like the second one. */
+  "host/shutdown": { params: ShutdownParams; result: Done };
+  /** The configured agents, and whether they can be started. */
+  "agent/list": { params: AgentListParams; result: AgentList };
+  /** Opens a session; it is only recorded, the agent starts at first need or with `start`. */
+  "session/create": { params: SessionCreateParams; result: Session };
+  /** The sessions; filters are joined by and. */
+  "session/list": { params: SessionListParams; result: SessionPage };
+  /** One session. */
+  "session/get": { params: SessionParams; result: Session };
+  /** Sets the agent's mode, model or options; absent is left as it is, null forgets. */
+  "session/configure": { params: SessionConfigureParams; result: Session };
+  /** What a client that comes back asks first: the run that is not over, and the queue. */
+  "session/activeRun": { params: ActiveRunParams; result: ActiveRun };
+  /** Sends a prompt, or queues it while the agent is busy; repeated, it is the same run. */
+  "run/create": { params: RunCreateParams; result: Run };
+  /** One run; `include` adds its envelope. */
+  "run/get": { params: RunGetParams; result: Run };
+  /** The runs, newest first. */
+  "run/list": { params: RunListParams; result: RunPage };
+  /** A page of a run's events: greater seqs only, oldest first. */
+  "run/events": { params: RunEventsParams; result: EventsPage };
+  /** Answers when the run is over, or with the run as it is after `timeoutMs`. */
+  "run/wait": { params: RunWaitParams; result: Run };
+  /** Stops a run; answers at once, `run/wait` tells the end. */
+  "run/cancel": { params: RunCancelParams; result: Run };
+  /** A second try of an interrupted run, made once for each `resumeRequestId`. */
+  "run/resume": { params: RunResumeParams; result: Run };
+  /** Says that an interrupted run has been seen and is not to be resumed. */
+  "run/dismiss": { params: RunParams; result: Run };
+  /** The runs of a session that wait, head first. */
+  "queue/list": { params: QueueListParams; result: QueuedRunPage };
+  /** Lets nothing more of a session's queue start; the running turn goes on. */
+  "queue/hold": { params: QueueHoldParams; result: Session };
+  /** Lets a held queue go on. */
+  "queue/release": { params: SessionParams; result: Session };
+  /** Follows a session, a run or all; the events come as notifications. */
+  "events/subscribe": { params: SubscribeParams; result: Subscribed };
+  /** Ends a subscription of this connection. */
+  "events/unsubscribe": { params: UnsubscribeParams; result: Done };
+  /** The decisions; pending ones unless a status is named. */
+  "permission/list": { params: PermissionListParams; result: DecisionPage };
+  /** Answers an agent's question with one of the offered options; the first answer counts. */
+  "permission/respond": { params: PermissionRespondParams; result: Decision };
+  /** Which agent serves a session, whether it remembers, why it is busy. */
+  "runtime/status": { params: RuntimeStatusParams; result: RuntimeStatus | RuntimeStatusPage };
+  /** Ends a session's agent; `next` says what the next run begins with. */
+  "runtime/reset": { params: RuntimeResetParams; result: RuntimeReset };
+  /** The agents' processes and what they have started, with memory and age. */
+  "runtime/processes": { params: ProcessesParams; result: ProcessRecordPage };
+}
+
+/** What the daemon says of its own accord. */
+export interface Notifications {
+  "events": { params: EventsNotification };
+}
+
+/** What the daemon asks a client that offered to answer. */
+export interface Questions {
+}
