@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-cd0a2903f729
+-- schema revision 1-62fbef012f44
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -372,6 +372,7 @@
 ---| "config.reloaded"
 ---| "config.rejected"
 ---| "storage.degraded"
+---| "storage.warning"
 ---| "storage.recovered"
 ---| "agent.state"
 
