@@ -161,8 +161,20 @@ def _reading_commands(command: Command) -> None:
     status.add_argument("session", metavar="SESSION", nargs="?")
     status.add_argument("--json", action="store_true", help="print the status as it is")
 
-    agents = command("agents", "list the configured agents and whether they can be started")
-    agents.add_argument("--json", action="store_true", help="print the descriptors as they are")
+    agents = command("agents", "list the configured agents, check one, or try it out")
+    agents.add_argument(
+        "action",
+        nargs="?",
+        choices=["list", "check", "probe"],
+        default="list",
+        help="list them (default); check one without starting it; probe one: run it in a scratch "
+        "folder and see which of its promises it keeps",
+    )
+    agents.add_argument("agent", metavar="ID", nargs="?", help="which one; check takes all")
+    agents.add_argument(
+        "--no-prompts", action="store_true", help="probe without asking the agent's model anything"
+    )
+    agents.add_argument("--json", action="store_true", help="print what was found as it is")
 
     queue = command("queue", "show, hold or release what waits in a session")
     queue.add_argument("session", metavar="SESSION")

@@ -2,10 +2,10 @@
 
 from acphost.cli.exits import Exit
 from acphost.cli.parser import Options
-from acphost.version import VERSION
+from acphost.daemon.version import version
 
 
 def run(_: Options) -> int:
     """Run the command."""
-    print(f"acphost {VERSION}")
+    print(f"acphost {version()}")
     return Exit.OK

@@ -9,6 +9,7 @@ import msgspec
 from acphost.client.params import Params
 from acphost.ids import mint
 from acphost.wire import controls, host, params
+from acphost.wire.agents import AgentCheck, AgentProbe
 from acphost.wire.base import Position, parse_position
 from acphost.wire.event import Event
 
@@ -225,6 +226,17 @@ class Calls(ABC):
         """Let the queue go on."""
         given = params.SessionParams(session_id=session_id)
         return await self.request("queue/release", given, host.Session, repeat=True)
+
+    # -- agents -----------------------------------------------------------------------------------
+
+    async def check_agent(self, agent_id: str) -> AgentCheck:
+        """What can be told of an agent without starting it."""
+        return await self.request("agent/check", params.AgentParams(agent_id=agent_id), AgentCheck)
+
+    async def probe_agent(self, agent_id: str, *, prompts: bool = True) -> AgentProbe:
+        """Try an agent out in a scratch folder; with prompts its model is asked twice."""
+        given = params.AgentProbeParams(agent_id=agent_id, prompts=prompts)
+        return await self.request("agent/probe", given, AgentProbe)
 
     # -- decisions and status ---------------------------------------------------------------------
 

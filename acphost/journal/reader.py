@@ -219,6 +219,13 @@ class Reader:
 
     # -- recovery ---------------------------------------------------------------------------------
 
+    async def probes(self) -> dict[str, bytes]:
+        """What the last probe of each agent found, by agent id."""
+        rows = await self._pool.all(
+            "SELECT substr(name, 7), value FROM meta WHERE name LIKE 'probe:%'"
+        )
+        return {str(agent_id): bytes(found) for agent_id, found in rows}  # type: ignore[call-overload]
+
     async def unfinished(self) -> Unfinished:
         """What recovery has to look at."""
         return await self._pool.call(read_unfinished)

@@ -48,6 +48,17 @@ def save_prompt(run_key: int, content: bytes) -> Statement:
     return _SAVE_PROMPT, (run_key, content)
 
 
+_SAVE_PROBE = (
+    "INSERT INTO meta (name, value) VALUES ('probe:' || ?, ?) "
+    "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
+
+
+def save_probe(agent_id: str, found: bytes) -> Statement:
+    """Keep what a probe of an agent found, as JSON; it replaces what the last one did."""
+    return _SAVE_PROBE, (agent_id, found)
+
+
 # Offsets are never given twice: remember how far they went before the rows that prove it go.
 _MARK_OFFSET = (
     "INSERT INTO meta (name, value) SELECT 'lastOffset', max("

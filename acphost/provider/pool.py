@@ -12,13 +12,17 @@ from acphost.log import get_logger
 from acphost.provider.agents.registry import TRAITS
 from acphost.provider.process import AgentProcess, LaunchPlan, ProcessWatcher
 from acphost.provider.restart import RestartPolicy
-from acphost.provider.traits import Traits
+from acphost.provider.traits import Rung, Traits
 from acphost.settings.environment import child_environment
 from acphost.settings.model import AgentSettings, Settings
 from acphost.transport.child import Child
 from acphost.transport.processes import Process
+from acphost.wire.agents import AgentProbe, Promise
 
 log = get_logger()
+
+#: The promise that a rung of the ladder stands on.
+_PROBED = {Rung.LOAD: Promise.LOAD, Rung.RESUME: Promise.RESUME}
 
 
 class Ledger(ProcessWatcher, Protocol):
@@ -57,6 +61,8 @@ class AgentPool:
         self._closing = False
         self._versions: dict[str, str] = {}
         self.processes: set[AgentProcess] = set()
+        #: What the last probe of an agent found.
+        self.probes: dict[str, AgentProbe] = {}
 
     async def run(self, *, task_status: TaskStatus[None]) -> None:
         """Own all agent processes until cancelled; none outlives this call."""
@@ -110,6 +116,19 @@ class AgentPool:
                 shared.stop_unless_shared()
             self._shared[agent_id] = process
             return process
+
+    async def launch_apart(self, agent_id: str, *, cwd: str) -> AgentProcess:
+        """A process that no session will be given; the caller stops it."""
+        return await self._launch(agent_id, self.agent(agent_id), session_id=None, cwd=cwd)
+
+    def ladder(self, process: AgentProcess) -> tuple[Rung, ...]:
+        """The rungs to try with a process: what it offers, less what a probe saw it break."""
+        rungs = process.traits.ladder(process.greeting.agent_capabilities)
+        probe = self.probes.get(process.plan.agent_id)
+        if probe is None or probe.version != process.greeting.agent_info.version:
+            return rungs
+        broken = {rung for rung, promise in _PROBED.items() if probe.breaks(promise)}
+        return tuple(rung for rung in rungs if rung not in broken)
 
     async def _launch(
         self, agent_id: str, agent: AgentSettings, *, session_id: str | None, cwd: str

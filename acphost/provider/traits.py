@@ -4,6 +4,7 @@ The base class is what the protocol promises (runtime `acp`); each file in `prov
 overrides what its agent really does.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import ClassVar, Literal, NamedTuple
 
@@ -11,6 +12,7 @@ import msgspec
 
 from acphost.errors import AcpHostError, RemoteError
 from acphost.wire.acp import AgentCapabilities
+from acphost.wire.agents import Finding
 from acphost.wire.event import Source
 
 ProcessModel = Literal["per_session", "shared"]
@@ -136,6 +138,14 @@ class Traits:
     def is_replay_noise(self, tag: str, update: msgspec.Raw) -> bool:
         """Whether a replayed update is the agent's own bookkeeping, not conversation."""
         return False
+
+    def inspect_home(self, env: Mapping[str, str]) -> list[Finding]:
+        """What in the agent's own configuration will surprise its user; reads, never writes."""
+        return []
+
+    def hazard_of(self, cwd: str) -> Finding | None:
+        """What in a folder an agent would obey unasked, so that a person is to be asked first."""
+        return None
 
     def environment(self, environ: dict[str, str]) -> dict[str, str]:
         """What the agent needs in its environment to be hosted; the configuration's wins."""

@@ -7,6 +7,7 @@ from msgspec import Raw
 from acphost.ids import SubscriptionId
 from acphost.server.connection import ClientConnection
 from acphost.server.subscription import Subscription, View
+from acphost.session.agents import AgentDesk
 from acphost.session.commands import Commands
 from acphost.session.house import House
 from acphost.session.processes import ProcessBoard
@@ -32,6 +33,7 @@ class Host(Protocol):
     queries: Queries
     board: StatusBoard
     processes: ProcessBoard
+    agent_desk: AgentDesk
     info: HostInfo
     store_id: str
 

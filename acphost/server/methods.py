@@ -17,6 +17,7 @@ from acphost.errors import (
 from acphost.ids import mint
 from acphost.rpc.registry import MethodRegistry
 from acphost.server.access import Access, authorise, role_of
+from acphost.server.agent_methods import AgentMethods
 from acphost.server.connection import ClientConnection, Identity
 from acphost.server.host import Host
 from acphost.server.subscribing import Subscribing
@@ -27,7 +28,6 @@ from acphost.wire.controls import SessionConfigureParams
 from acphost.wire.host import (
     PROTOCOL_VERSION,
     ActiveRun,
-    AgentList,
     BackupDone,
     Decision,
     Done,
@@ -79,6 +79,7 @@ class Methods:
         self._host = host
         self._house = host.house
         self._commands = host.commands
+        self._agents = AgentMethods(host)
         self._subscribing = Subscribing(host)
         self._queries = host.queries
         self._registry: MethodRegistry[ClientConnection] = MethodRegistry()
@@ -99,7 +100,10 @@ class Methods:
             Method("host/backup", p.BackupParams, admin, self._backup),
             Method("host/retention", p.RetentionParams, admin, self._retention),
             Method("host/shutdown", p.ShutdownParams, admin, self._shutdown),
-            Method("agent/list", p.AgentListParams, every, self._agent_list),
+            Method("agent/list", p.AgentListParams, every, self._agents.list),
+            Method("agent/get", p.AgentParams, every, self._agents.get),
+            Method("agent/check", p.AgentParams, every, self._agents.check),
+            Method("agent/probe", p.AgentProbeParams, every, self._agents.probe),
             Method("session/create", p.SessionCreateParams, every, self._session_create),
             Method("session/list", p.SessionListParams, every, self._session_list),
             Method("session/get", p.SessionParams, every, self._session_get),
@@ -199,10 +203,6 @@ class Methods:
     async def _shutdown(self, client: ClientConnection, params: p.ShutdownParams) -> Done:
         self._host.stop(force=params.force)
         return Done()
-
-    async def _agent_list(self, client: ClientConnection, params: p.AgentListParams) -> AgentList:
-        """The configured agents, and whether they can be started."""
-        return self._host.agents(client.known.actor_id)
 
     # -- sessions ---------------------------------------------------------------------------------
 

@@ -134,7 +134,7 @@ class Binder:
         capabilities = process.greeting.agent_capabilities
         row.supports_load = capabilities.load_session
         row.supports_resume = capabilities.offers("resume")
-        rungs = process.traits.ladder(capabilities)
+        rungs = self._pool.ladder(process)
         known = None if row.acp_session_id is None else AcpSessionId(row.acp_session_id)
         reason: str | None = None
         if known is not None:

@@ -240,6 +240,20 @@ class AgentListParams(HostParams, frozen=True):
     profile: str | None = None
 
 
+class AgentParams(HostParams, frozen=True):
+    """`agent/get` and `agent/check`."""
+
+    agent_id: str
+
+
+class AgentProbeParams(HostParams, frozen=True):
+    """`agent/probe`: runs the agent in a scratch folder."""
+
+    agent_id: str
+    #: Two short prompts to its model; without them half of the promises cannot be tried.
+    prompts: bool = True
+
+
 class RetentionParams(HostParams, frozen=True):
     """`host/retention`: deletes by the configured rules; a dry run only tells."""
 

@@ -1,5 +1,9 @@
 """Hermes Agent 0.19: what it really does (agents/hermes NOTES, sections 5, 6 and 8)."""
 
+import re
+from collections.abc import Mapping
+from itertools import takewhile
+from pathlib import Path
 from typing import ClassVar
 
 import msgspec
@@ -14,11 +18,15 @@ from acphost.provider.traits import (
     Verdict,
 )
 from acphost.wire.acp import AgentCapabilities, SessionOpened
+from acphost.wire.agents import Finding, Severity
 from acphost.wire.event import Source
 
 _OPENED = msgspec.json.Decoder(SessionOpened)
 #: What a wedged session says instead of running a prompt (Q1, Q4).
 _QUEUED_REMARK = "Queued for the next turn."
+_MODE = re.compile(r"""\bmode:\s*["']?(\w+)""")
+_DEFAULT_MODE = "smart"
+_MANUAL = "set `approvals: {mode: manual}` in %s"
 
 
 class Hermes(Traits):
@@ -79,3 +87,44 @@ class Hermes(Traits):
         if model_id is None:
             return None
         return "session/set_model", {"sessionId": acp_session_id, "modelId": model_id}
+
+    def inspect_home(self, env: Mapping[str, str]) -> list[Finding]:
+        """Whether it has a model, and who approves: by default a model does (Q6)."""
+        home = env.get("HERMES_HOME") or f"{env.get('HOME', '')}/.hermes"
+        config = Path(home, "config.yaml")
+        try:
+            text = config.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return [
+                Finding(
+                    code="not_configured",
+                    severity=Severity.PROBLEM,
+                    message=f"Hermes has no configuration in {home}",
+                    cure="run `hermes model` once, or point HERMES_HOME to where it is set up",
+                )
+            ]
+        mode = _approvals_mode(text)
+        if mode == "manual":
+            return [Finding(code="approvals", severity=Severity.OK, message="people approve")]
+        who = "a model approves" if mode == "smart" else f"approvals are {mode!r}:"
+        return [
+            Finding(
+                code="approvals",
+                severity=Severity.WARNING,
+                message=f"{who} dangerous commands, and you are not asked",
+                cure=_MANUAL % config,
+            )
+        ]
+
+
+def _approvals_mode(config: str) -> str:
+    """The `mode` under `approvals`, in either style of YAML; nothing else of the file is read."""
+    lines = iter(config.splitlines())
+    for line in lines:
+        key, _, inline = line.partition(":")
+        if key != "approvals":
+            continue
+        block = takewhile(lambda each: not each.strip() or each[0] in " \t#", lines)
+        found = _MODE.search("\n".join([inline, *block]))
+        return found[1] if found else _DEFAULT_MODE
+    return _DEFAULT_MODE

@@ -1,5 +1,8 @@
 """Reasonix 1.x (Go) and 0.x (TypeScript): what they really do (agents/reasonix NOTES)."""
 
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
 from typing import ClassVar
 
 import msgspec
@@ -14,6 +17,7 @@ from acphost.provider.traits import (
     Verdict,
 )
 from acphost.wire.acp import MessageChunk, lenient
+from acphost.wire.agents import Finding, Severity
 from acphost.wire.event import Source
 
 #: The agent's own preamble, replayed as if the user had said it (section 3, load).
@@ -49,3 +53,58 @@ class Reasonix(Traits):
             return lenient(MessageChunk, update).content.text.startswith(_PREAMBLE)
         except msgspec.DecodeError:
             return False
+
+    def inspect_home(self, env: Mapping[str, str]) -> list[Finding]:
+        """Whether its configuration can be read, names a model, and has the key for it."""
+        home = Path(env.get("REASONIX_HOME") or f"{env.get('HOME', '')}/.reasonix")
+        config = home / "config.toml"
+        setup = "run `reasonix setup`, or point REASONIX_HOME to where it is set up"
+        try:
+            settings = tomllib.loads(config.read_text(encoding="utf-8"))
+        except OSError:
+            return [_problem("not_configured", f"Reasonix has no {config}", setup)]
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+            # It starts all the same, and fails at the first session.
+            return [_problem("config_broken", f"{config}: {exc}", "mend that file")]
+        findings = []
+        if not settings.get("default_model"):
+            findings.append(_problem("no_model", f"{config} names no default_model", setup))
+        return findings + [
+            # A key in the environment of the process is ignored; only this file counts.
+            _problem("no_key", f"{home}/.env has no {name}", f"write {name}=… into {home}/.env")
+            for name in sorted(_keys(settings) - _variables(home / ".env"))
+        ]
+
+    def hazard_of(self, cwd: str) -> Finding | None:
+        """A `reasonix.toml` there is loaded unasked; it can send the user's key elsewhere."""
+        file = Path(cwd, "reasonix.toml")
+        if not file.exists():
+            return None
+        return Finding(
+            code="project_config",
+            severity=Severity.WARNING,
+            message=f"Reasonix obeys {file} unasked: it can change the model and send your key "
+            "to an address of its own",
+            cure="look at that file before you let the agent work there",
+        )
+
+
+def _problem(code: str, message: str, cure: str) -> Finding:
+    return Finding(code=code, severity=Severity.PROBLEM, message=message, cure=cure)
+
+
+def _keys(settings: Mapping[str, object]) -> set[str]:
+    """The names of the keys that the providers want."""
+    providers = settings.get("providers")
+    if not isinstance(providers, list):
+        return set()
+    named = [each.get("api_key_env") for each in providers if isinstance(each, dict)]
+    return {name for name in named if isinstance(name, str)}
+
+
+def _variables(file: Path) -> set[str]:
+    try:
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return set()
+    return {line.partition("=")[0].removeprefix("export ").strip() for line in lines if "=" in line}

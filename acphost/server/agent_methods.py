@@ -1,0 +1,38 @@
+"""The area `agent` of the socket: what is configured, whether it would work, how it behaves."""
+
+from acphost.errors import AgentNotFoundError
+from acphost.server.connection import ClientConnection
+from acphost.server.host import Host
+from acphost.wire import params as p
+from acphost.wire.agents import AgentCheck, AgentProbe
+from acphost.wire.host import AgentDescriptor, AgentList
+
+
+class AgentMethods:
+    """Handlers, each a few lines that delegate."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    async def list(self, client: ClientConnection, params: p.AgentListParams) -> AgentList:
+        """`agent/list`."""
+        return self._host.agents(client.known.actor_id)
+
+    async def get(self, client: ClientConnection, params: p.AgentParams) -> AgentDescriptor:
+        """`agent/get`. Raises AgentNotFoundError, naming those there are."""
+        listed = self._host.agents(client.known.actor_id).agents
+        for agent in listed:
+            if agent.agent_id == params.agent_id:
+                return agent
+        known = ", ".join(agent.agent_id for agent in listed) or "none"
+        raise AgentNotFoundError(
+            f"no agent {params.agent_id!r} is configured (configured: {known})"
+        )
+
+    async def check(self, client: ClientConnection, params: p.AgentParams) -> AgentCheck:
+        """`agent/check`: without side effects."""
+        return await self._host.agent_desk.check(params.agent_id)
+
+    async def probe(self, client: ClientConnection, params: p.AgentProbeParams) -> AgentProbe:
+        """`agent/probe`: may take minutes where the model is slow."""
+        return await self._host.agent_desk.probe(params.agent_id, with_prompts=params.prompts)

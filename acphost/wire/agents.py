@@ -1,0 +1,79 @@
+"""What `agent/check` and `agent/probe` tell of an agent."""
+
+from enum import StrEnum
+
+from acphost.wire.base import HostRecord
+
+CHECK_SCHEMA = "mnote.ai_agent_check.v1"
+PROBE_SCHEMA = "mnote.ai_agent_probe.v1"
+
+
+class Severity(StrEnum):
+    """How much a finding matters."""
+
+    OK = "ok"
+    #: It works, and something may still surprise.
+    WARNING = "warning"
+    #: It will not work.
+    PROBLEM = "problem"
+
+
+class Finding(HostRecord, frozen=True):
+    """One thing that was looked at, and what to do about it."""
+
+    code: str
+    severity: Severity
+    message: str
+    cure: str | None = None
+
+
+class AgentCheck(HostRecord, frozen=True):
+    """What can be told of an agent without starting it."""
+
+    agent_id: str
+    #: Whether it could be started now.
+    ready: bool
+    launch: list[str]
+    #: What it said when it was last started; null if it never was.
+    version: str | None
+    findings: list[Finding]
+    schema: str = CHECK_SCHEMA
+
+
+class Promise(StrEnum):
+    """What a well-behaved agent keeps, each tried by a probe."""
+
+    INITIALIZE = "initialize"
+    NEW_SESSION = "new_session"
+    UNKNOWN_METHOD = "unknown_method_refused"
+    BAD_INPUT = "bad_input_survived"
+    UNKNOWN_SESSION = "unknown_session_refused"
+    PROMPT = "prompt_answered"
+    CANCEL = "cancel_confirmed"
+    LOAD = "load"
+    LOAD_REPLAYS = "load_replays_before_its_answer"
+    RESUME = "resume"
+    RESUME_IS_SILENT = "resume_does_not_replay"
+
+
+class PromiseResult(HostRecord, frozen=True):
+    """Whether one promise holds; null: it was not tried, and `note` says why."""
+
+    promise: Promise
+    holds: bool | None
+    note: str | None = None
+
+
+class AgentProbe(HostRecord, frozen=True):
+    """How an agent behaved when it was tried out."""
+
+    agent_id: str
+    name: str
+    version: str
+    at: str
+    results: list[PromiseResult]
+    schema: str = PROBE_SCHEMA
+
+    def breaks(self, promise: Promise) -> bool:
+        """Whether the agent was seen not to keep it."""
+        return any(each.promise == promise and each.holds is False for each in self.results)
