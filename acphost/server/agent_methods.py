@@ -15,11 +15,11 @@ class AgentMethods:
         self._host = host
 
     async def list(self, client: ClientConnection, params: p.AgentListParams) -> AgentList:
-        """`agent/list`."""
+        """The configured agents, and whether they can be started."""
         return self._host.agents(client.known.actor_id)
 
     async def get(self, client: ClientConnection, params: p.AgentParams) -> AgentDescriptor:
-        """`agent/get`. Raises AgentNotFoundError, naming those there are."""
+        """One configured agent."""
         listed = self._host.agents(client.known.actor_id).agents
         for agent in listed:
             if agent.agent_id == params.agent_id:
@@ -30,9 +30,9 @@ class AgentMethods:
         )
 
     async def check(self, client: ClientConnection, params: p.AgentParams) -> AgentCheck:
-        """`agent/check`: without side effects."""
+        """What can be told of an agent without starting it, each finding with its cure."""
         return await self._host.agent_desk.check(params.agent_id)
 
     async def probe(self, client: ClientConnection, params: p.AgentProbeParams) -> AgentProbe:
-        """`agent/probe`: may take minutes where the model is slow."""
+        """Try an agent out in a scratch folder; minutes where its model is slow."""
         return await self._host.agent_desk.probe(params.agent_id, with_prompts=params.prompts)

@@ -53,6 +53,7 @@ CLIENT = {"name": "example", "version": "1.0"}
 async def play() -> dict[str, dict[str, Any]]:
     """Play it with a real daemon; the exchanges by name."""
     async with running_daemon(SCRIPT, host=HOST) as daemon:
+        daemon.expected.add("garbage")  # of the probe
         recorder = Recorder(daemon.folder)
         async with daemon.wire(greet=False) as wire:
             await _greeting(recorder, wire)
@@ -102,6 +103,14 @@ class Play:
         run: Frame = await self._call("run/create", params)
         return run
 
+    async def _speaks(self, run: Frame) -> None:
+        """Wait until the agent has said something: what comes after it has its place then."""
+        async with self._daemon.client.subscribe(
+            run_id=run["hostRunId"], kinds=["message.delta"]
+        ) as events:
+            async for _ in events:
+                return
+
     async def _ended(self, run: Frame) -> Frame:
         ended: Frame = await self._call("run/wait", {"hostRunId": run["hostRunId"]})
         return ended
@@ -115,6 +124,9 @@ class Play:
         await self._call("host/retention", {"dryRun": True})
         await self._call("host/backup", {"path": str(self._daemon.folder / "backup.db")})
         await self._call("agent/list")
+        await self._call("agent/get", {"agentId": "fake"})
+        await self._call("agent/check", {"agentId": "fake"})
+        await self._call("agent/probe", {"agentId": "fake", "prompts": False})
 
     async def conversation(self) -> None:
         """A session with a run."""
@@ -161,6 +173,7 @@ class Play:
     async def queue(self) -> None:
         """Runs that wait behind one that does."""
         first = await self._send("wait", "r-3")
+        await self._speaks(first)
         waiting = await self._send("then this", "r-4")
         await self._send("and this", "r-5")
         await self._call("queue/list", {"sessionId": self._session})
@@ -241,7 +254,7 @@ class Play:
         """Its end, while a turn is running, and what it says to new work."""
         self._daemon.path("go").unlink()
         run = await self._send("wait", "r-11")
-        await self._daemon.is_running(await self._daemon.client.run(run["hostRunId"]))
+        await self._speaks(run)
         await self._call("host/shutdown")
         new = {"requestId": "r-12", "agentId": "fake", "cwd": str(self._daemon.work), "text": "no"}
         await self._refused("shutting_down", "run/create", new)
@@ -256,6 +269,10 @@ def _rare(recorder: Recorder) -> None:
         errors.StorageError("the store cannot be written: disk I/O error"),
         errors.AgentUnavailableError(
             "agent fake: cannot be started", command=["fake"], exitCode=1, signal=None, stderr=[]
+        ),
+        errors.AgentRefusedError(
+            "the agent refused: no such mode",
+            agentError={"code": -32602, "message": "no such mode"},
         ),
         errors.UnsupportedContentError("the agent takes no images - at `$.prompt[0]`"),
         errors.AuthRequiredError("the agent wants a login first", methods=[]),

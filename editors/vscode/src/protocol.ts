@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-62fbef012f44";
+export const schemaRevision = "1-fddb6bbe6745";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -72,6 +72,18 @@ export interface ActiveRunStatus {
   status: RunStatus;
 }
 
+/** What can be told of an agent without starting it. */
+export interface AgentCheck {
+  agentId: string;
+  /** Whether it could be started now. */
+  ready: boolean;
+  launch: string[];
+  /** What it said when it was last started; null if it never was. */
+  version: string | null;
+  findings: Finding[];
+  schema: "mnote.ai_agent_check.v1";
+}
+
 /** A configured agent. */
 export interface AgentDescriptor {
   agentId: string;
@@ -102,6 +114,30 @@ export interface AgentList {
 /** `agent/list`. */
 export interface AgentListParams {
   profile?: string | null;
+  _meta?: unknown;
+}
+
+/** `agent/get` and `agent/check`. */
+export interface AgentParams {
+  agentId: string;
+  _meta?: unknown;
+}
+
+/** How an agent behaved when it was tried out. */
+export interface AgentProbe {
+  agentId: string;
+  name: string;
+  version: string;
+  at: string;
+  results: PromiseResult[];
+  schema: "mnote.ai_agent_probe.v1";
+}
+
+/** `agent/probe`: runs the agent in a scratch folder. */
+export interface AgentProbeParams {
+  agentId: string;
+  /** Two short prompts to its model; without them half of the promises cannot be tried. */
+  prompts?: boolean;
   _meta?: unknown;
 }
 
@@ -274,6 +310,14 @@ export interface EventsPage {
   hasMore: boolean;
 }
 
+/** One thing that was looked at, and what to do about it. */
+export interface Finding {
+  code: string;
+  severity: Severity;
+  message: string;
+  cure: string | null;
+}
+
 /** Which daemon this is. */
 export interface HostInfo {
   name: string;
@@ -368,7 +412,6 @@ export type Kind =
   | "config.reloaded"
   | "config.rejected"
   | "storage.degraded"
-  | "storage.warning"
   | "storage.recovered"
   | "agent.state";
 
@@ -488,6 +531,27 @@ export interface ProcessRecordPage {
 export interface ProcessesParams {
   sessionId?: string | null;
   _meta?: unknown;
+}
+
+/** What a well-behaved agent keeps, each tried by a probe. */
+export type Promise =
+  | "initialize"
+  | "new_session"
+  | "unknown_method_refused"
+  | "bad_input_survived"
+  | "unknown_session_refused"
+  | "prompt_answered"
+  | "cancel_confirmed"
+  | "load"
+  | "load_replays_before_its_answer"
+  | "resume"
+  | "resume_does_not_replay";
+
+/** Whether one promise holds; null: it was not tried, and `note` says why. */
+export interface PromiseResult {
+  promise: Promise;
+  holds: boolean | null;
+  note: string | null;
 }
 
 /** `queue/hold`. */
@@ -876,6 +940,12 @@ export type SessionStatus =
   | "held"
   | "idle";
 
+/** How much a finding matters. */
+export type Severity =
+  | "ok"
+  | "warning"
+  | "problem";
+
 /** `host/shutdown`: drains like a SIGTERM; `force` cancels like the second one. */
 export interface ShutdownParams {
   force?: boolean;
@@ -942,6 +1012,12 @@ export interface Methods {
   "host/shutdown": { params: ShutdownParams; result: Done };
   /** The configured agents, and whether they can be started. */
   "agent/list": { params: AgentListParams; result: AgentList };
+  /** One configured agent. */
+  "agent/get": { params: AgentParams; result: AgentDescriptor };
+  /** What can be told of an agent without starting it, each finding with its cure. */
+  "agent/check": { params: AgentParams; result: AgentCheck };
+  /** Try an agent out in a scratch folder; minutes where its model is slow. */
+  "agent/probe": { params: AgentProbeParams; result: AgentProbe };
   /** Opens a session; it is only recorded, the agent starts at first need or with `start`. */
   "session/create": { params: SessionCreateParams; result: Session };
   /** The sessions; filters are joined by and. */

@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-62fbef012f44
+-- schema revision 1-fddb6bbe6745
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -12,6 +12,9 @@
 ---| "host/retention"
 ---| "host/shutdown"
 ---| "agent/list"
+---| "agent/get"
+---| "agent/check"
+---| "agent/probe"
 ---| "session/create"
 ---| "session/list"
 ---| "session/get"
@@ -108,6 +111,15 @@
 ---@field runId string
 ---@field status acphost.RunStatus
 
+---What can be told of an agent without starting it.
+---@class acphost.AgentCheck
+---@field agentId string
+---@field ready boolean Whether it could be started now.
+---@field launch string[]
+---@field version string|nil What it said when it was last started; null if it never was.
+---@field findings acphost.Finding[]
+---@field schema "mnote.ai_agent_check.v1"
+
 ---A configured agent.
 ---@class acphost.AgentDescriptor
 ---@field agentId string
@@ -135,6 +147,26 @@
 ---`agent/list`.
 ---@class acphost.AgentListParams
 ---@field profile? string|nil
+---@field _meta? any
+
+---`agent/get` and `agent/check`.
+---@class acphost.AgentParams
+---@field agentId string
+---@field _meta? any
+
+---How an agent behaved when it was tried out.
+---@class acphost.AgentProbe
+---@field agentId string
+---@field name string
+---@field version string
+---@field at string
+---@field results acphost.PromiseResult[]
+---@field schema "mnote.ai_agent_probe.v1"
+
+---`agent/probe`: runs the agent in a scratch folder.
+---@class acphost.AgentProbeParams
+---@field agentId string
+---@field prompts? boolean Two short prompts to its model; without them half of the promises cannot be tried.
 ---@field _meta? any
 
 ---The answer to `host/backup`.
@@ -282,6 +314,13 @@
 ---@field headSeq string
 ---@field hasMore boolean
 
+---One thing that was looked at, and what to do about it.
+---@class acphost.Finding
+---@field code string
+---@field severity acphost.Severity
+---@field message string
+---@field cure string|nil
+
 ---Which daemon this is.
 ---@class acphost.HostInfo
 ---@field name string
@@ -372,7 +411,6 @@
 ---| "config.reloaded"
 ---| "config.rejected"
 ---| "storage.degraded"
----| "storage.warning"
 ---| "storage.recovered"
 ---| "agent.state"
 
@@ -475,6 +513,26 @@
 ---@class acphost.ProcessesParams
 ---@field sessionId? string|nil
 ---@field _meta? any
+
+---What a well-behaved agent keeps, each tried by a probe.
+---@alias acphost.Promise
+---| "initialize"
+---| "new_session"
+---| "unknown_method_refused"
+---| "bad_input_survived"
+---| "unknown_session_refused"
+---| "prompt_answered"
+---| "cancel_confirmed"
+---| "load"
+---| "load_replays_before_its_answer"
+---| "resume"
+---| "resume_does_not_replay"
+
+---Whether one promise holds; null: it was not tried, and `note` says why.
+---@class acphost.PromiseResult
+---@field promise acphost.Promise
+---@field holds boolean|nil
+---@field note string|nil
 
 ---`queue/hold`.
 ---@class acphost.QueueHoldParams
@@ -822,6 +880,12 @@
 ---| "held"
 ---| "idle"
 
+---How much a finding matters.
+---@alias acphost.Severity
+---| "ok"
+---| "warning"
+---| "problem"
+
 ---`host/shutdown`: drains like a SIGTERM; `force` cancels like the second one.
 ---@class acphost.ShutdownParams
 ---@field force? boolean
@@ -897,6 +961,18 @@
 ---`agent/list` The configured agents, and whether they can be started.
 ---@alias acphost.params.agent.list acphost.AgentListParams
 ---@alias acphost.result.agent.list acphost.AgentList
+
+---`agent/get` One configured agent.
+---@alias acphost.params.agent.get acphost.AgentParams
+---@alias acphost.result.agent.get acphost.AgentDescriptor
+
+---`agent/check` What can be told of an agent without starting it, each finding with its cure.
+---@alias acphost.params.agent.check acphost.AgentParams
+---@alias acphost.result.agent.check acphost.AgentCheck
+
+---`agent/probe` Try an agent out in a scratch folder; minutes where its model is slow.
+---@alias acphost.params.agent.probe acphost.AgentProbeParams
+---@alias acphost.result.agent.probe acphost.AgentProbe
 
 ---`session/create` Opens a session; it is only recorded, the agent starts at first need or with `start`.
 ---@alias acphost.params.session.create acphost.SessionCreateParams
