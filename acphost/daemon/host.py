@@ -13,7 +13,6 @@ from acphost.daemon.backups import Backups, secrets_folder
 from acphost.daemon.configuration import Configuration
 from acphost.daemon.reload import Reloader
 from acphost.daemon.upkeep import Upkeep
-from acphost.daemon.version import version
 from acphost.errors import OverloadedError
 from acphost.ids import SubscriptionId, epoch_ms
 from acphost.journal.store import Store
@@ -32,6 +31,7 @@ from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries
 from acphost.session.status import StatusBoard
 from acphost.settings.model import Settings
+from acphost.version import VERSION
 from acphost.wire.base import optional_timestamp, timestamp
 from acphost.wire.host import (
     AgentList,
@@ -88,7 +88,7 @@ class DaemonHost:
         self.agent_desk = AgentDesk(
             pool, store.reader, store.writer, lambda: configuration.environ, epoch_ms
         )
-        self.info = HostInfo(name="acphost", version=version(), pid=os.getpid())
+        self.info = HostInfo(name="acphost", version=VERSION, pid=os.getpid())
         self.store_id: str = store.store_id
         self._schema: Raw | None = None
         self._backups = Backups(store.path, secrets_folder(store.path))
@@ -179,7 +179,7 @@ class DaemonHost:
         health, wal = writer.health, writer.wal
         figures = {
             "pid": os.getpid(),
-            "version": version(),
+            "version": VERSION,
             "startedAt": timestamp(self._started),
             "connections": len(self._attendance.connections),
             "descriptors": {
@@ -202,6 +202,10 @@ class DaemonHost:
                 "headOffset": writer.head,
                 "uncommittedBytes": writer.uncommitted_bytes,
                 "walBytes": wal.bytes,
+                "walLimitBytes": self._settings.journal.wal_limit,
+                "walOverLimit": wal.is_over,
+                "walStarved": wal.is_starved,
+                "checkpointedAt": optional_timestamp(wal.checkpointed_at),
                 **await self.upkeep.figures(),
             },
             "config": self._reloader.view,

@@ -15,9 +15,8 @@ from acphost.daemon.configuration import Change, Configuration
 from acphost.daemon.host import DaemonHost
 from acphost.daemon.reload import Reloader
 from acphost.daemon.supervision import Supervision
-from acphost.daemon.version import version
 from acphost.ids import epoch_ms
-from acphost.journal.health import StorageHealth, StorageState
+from acphost.journal.health import StorageHealth, StorageState, WalState
 from acphost.journal.store import Store, open_store
 from acphost.journal.writer import WriterOptions
 from acphost.log import get_logger
@@ -35,6 +34,7 @@ from acphost.transport.activation import adopt
 from acphost.transport.lock import StateLock
 from acphost.transport.notify import Notifier
 from acphost.transport.paths import default_socket_path, default_state_dir
+from acphost.version import VERSION
 from acphost.wire.event import Kind
 
 log = get_logger()
@@ -104,6 +104,7 @@ class Daemon:
         self._hurry = anyio.Event()
         self._may_open = anyio.Event()
         self._is_bound = anyio.Event()
+        self._is_wal_over = False
         self._had_terminal = sys.stderr.isatty()
 
     @property
@@ -119,7 +120,11 @@ class Daemon:
 
     async def run(self, stack: AsyncExitStack) -> None:
         """Start, admit clients, and end when told to."""
-        options = WriterOptions(on_health=self._on_health)
+        options = WriterOptions(
+            on_health=self._on_health,
+            on_wal=self._on_wal,
+            wal_limit=lambda: self._settings.journal.wal_limit,
+        )
         store = await stack.enter_async_context(
             open_store(self._state_dir / "journal.db", now=epoch_ms, options=options)
         )
@@ -169,7 +174,7 @@ class Daemon:
         self._may_open.set()
         await self._is_bound.wait()
         tasks.start_soon(host.upkeep.run)
-        told = {"version": version(), "pid": os.getpid(),
+        told = {"version": VERSION, "pid": os.getpid(),
                 "processesEnded": swept, "sessionsReconciled": reconciled}  # fmt: skip
         self._tell(Kind.HOST_STARTED, told)
         log.info("ready", socket=str(self._socket_path), swept=swept, reconciled=reconciled)
@@ -182,7 +187,7 @@ class Daemon:
             ledger=ProcessLedger(store.writer, epoch_ms),
             now=epoch_ms,
             room=store.writer.room,
-            version=version(),
+            version=VERSION,
         )
         house = House(
             store,
@@ -283,6 +288,23 @@ class Daemon:
             self._may_open.set()
         kind = Kind.STORAGE_RECOVERED if is_well else Kind.STORAGE_DEGRADED
         self._tell(kind, {"state": health.state, "reason": health.reason})
+
+    def _on_wal(self, wal: WalState) -> None:
+        """Tell when the write-ahead log passes its limit, in either direction (FAULTS DB-1)."""
+        if wal.is_over is self._is_wal_over:
+            return
+        self._is_wal_over = wal.is_over
+        told: dict[str, object] = {
+            "walBytes": wal.bytes,
+            "limitBytes": self._settings.journal.wal_limit,
+        }
+        if not wal.is_over:
+            log.info("wal_within_limit", **told)
+            self._tell(Kind.STORAGE_RECOVERED, {"state": StorageState.OK, "reason": None, **told})
+            return
+        reason = "the write-ahead log is over its limit: a program that reads the store holds it"
+        log.warning("wal_over_limit", **told)
+        self._tell(Kind.STORAGE_WARNING, {"state": StorageState.OK, "reason": reason, **told})
 
 
 async def _say_farewell(attendance: Attendance) -> None:

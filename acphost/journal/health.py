@@ -44,6 +44,8 @@ class WalState(NamedTuple):
     is_behind: bool = False
     #: A reader that does not end kept it from being emptied.
     is_starved: bool = False
+    #: It is bigger than it is meant to become.
+    is_over: bool = False
 
 
 class Trouble(NamedTuple):

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from acphost.journal.health import StorageHealth, WalState
 
+WAL_LIMIT = 64 * 1024 * 1024
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriterOptions:
@@ -25,5 +27,7 @@ class WriterOptions:
     before_commit: Callable[[], None] | None = None
     #: Runs on the loop when the store becomes degraded, changes its trouble, or recovers.
     on_health: Callable[[StorageHealth], None] | None = None
-    #: Runs on the loop after each attempt to empty the WAL.
+    #: The WAL is not meant to become bigger than this.
+    wal_limit: Callable[[], int] = lambda: WAL_LIMIT
+    #: Runs on the loop after each attempt to empty the WAL, and when it passes its limit.
     on_wal: Callable[[WalState], None] | None = None

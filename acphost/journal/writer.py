@@ -1,7 +1,6 @@
 """The one pen of the journal: numbers at append, commits in groups, publishes what is committed."""
 
 import asyncio
-import math
 import sqlite3
 from collections import deque
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from acphost.journal.health import StorageHealth, Trouble, WalState, Watch, trou
 from acphost.journal.options import WriterOptions
 from acphost.journal.recovery import Heads
 from acphost.journal.statements import Statement
+from acphost.journal.wal import WalKeeper
 
 __all__ = ["SessionLog", "Ticket", "Writer", "WriterOptions"]
 
@@ -90,7 +90,7 @@ class Writer:
         self._call: asyncio.Handle | None = None
         self._wake = anyio.Event()
         self._watch = Watch(options.patience, options.on_health, now)
-        self._wal = WalState()
+        self._wal = WalKeeper(connection, options, now)
 
     # -- what others ask --------------------------------------------------------------------------
 
@@ -107,7 +107,7 @@ class Writer:
     @property
     def wal(self) -> WalState:
         """Size of the write-ahead log, and when it was last emptied."""
-        return self._wal
+        return self._wal.state
 
     @property
     def uncommitted_bytes(self) -> int:
@@ -290,7 +290,7 @@ class Writer:
         """Give so many free pages back to the disk; False if the store is in trouble."""
         with anyio.CancelScope(shield=True):
             size, is_done = await self._connection.shorten(pages)
-        self._wal = self._wal._replace(bytes=size, is_behind=True)
+        self._wal.grown(size)
         self._rouse()
         return is_done
 
@@ -311,8 +311,8 @@ class Writer:
         """Until there is something to write; a long rest is used to empty the WAL."""
         self._wake = anyio.Event()
         self._is_resting, self._is_quiet = True, False
-        quiet = self._options.idle_checkpoint if self._wal.is_behind else math.inf
         # There is a rest between any two events of a slow stream: this costs less than a scope.
+        quiet = self._wal.pause_before_emptying
         alarm = asyncio.get_running_loop().call_later(quiet, self._note_quiet)
         try:
             await self._wake.wait()
@@ -320,12 +320,7 @@ class Writer:
             alarm.cancel()
             self._is_resting, self._call = False, None
         if self._is_quiet and not self._full and self._gathering.is_empty:
-            with anyio.CancelScope(shield=True):
-                size, is_done = await self._connection.empty_wal()
-            at = self._now() if is_done else self._wal.checkpointed_at
-            self._wal = WalState(size, at, is_behind=not is_done, is_starved=not is_done)
-            if self._options.on_wal is not None:
-                self._options.on_wal(self._wal)
+            await self._wal.empty()
 
     def _note_quiet(self) -> None:
         self._is_quiet = True
@@ -375,7 +370,7 @@ class Writer:
     def _note_end(self, begun: "asyncio.Future[int]") -> None:
         """Have the task look whether there is more to do, or something to do again."""
         if not begun.cancelled() and begun.exception() is None:
-            self._wal = self._wal._replace(bytes=begun.result(), is_behind=True)
+            self._wal.grown(begun.result())
         self._wake.set()
 
     async def _attempt(self, group: _Group) -> Trouble | None:

@@ -81,6 +81,8 @@ class JournalSettings(Table, frozen=True):
 
     #: How long a run is over before its events are packed.
     seal_after: Grace = 60.0
+    #: Of its write-ahead log, in bytes: above it a warning is shown.
+    wal_limit: ByteLimit = 64 << 20
     retention: RetentionSettings = RetentionSettings()
 
 

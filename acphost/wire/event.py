@@ -69,6 +69,7 @@ class Kind(StrEnum):
     CONFIG_RELOADED = "config.reloaded"
     CONFIG_REJECTED = "config.rejected"
     STORAGE_DEGRADED = "storage.degraded"
+    STORAGE_WARNING = "storage.warning"
     STORAGE_RECOVERED = "storage.recovered"
     AGENT_STATE = "agent.state"
 

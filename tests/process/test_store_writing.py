@@ -305,6 +305,57 @@ async def test_a_reader_that_does_not_end_is_noticed_and_outlived(path: Path) ->
         assert (await wal.emptied()).bytes == 0
 
 
+async def test_a_log_over_its_limit_is_told_once_in_each_direction(path: Path) -> None:
+    """A program outside holds a read open: the log grows, which is said; let go, it shrinks."""
+    told: list[tuple[bool, bool]] = []
+    over, within = anyio.Event(), anyio.Event()
+
+    def on_wal(state: WalState) -> None:
+        told.append((state.is_over, state.bytes > 500_000))
+        (over if state.is_over else within).set()
+
+    options = WriterOptions(idle_checkpoint=0.01, on_wal=on_wal, wal_limit=lambda: 500_000)
+    async with opened(path, options) as store:
+        log = SessionLog(1, "sess_1")
+        await store.writer.durable(store.writer.append(log, chunks(1), at=1))
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN").close()
+            other.execute("SELECT count(*) FROM events").fetchone()
+            store.writer.append(log, chunks(800, size=1_000), at=1)
+            await over.wait()
+            assert store.writer.wal.is_over
+            within = anyio.Event()
+            other.execute("ROLLBACK").close()
+        await within.wait()
+
+        assert store.writer.wal.bytes == 0
+        assert all(is_over is is_big for is_over, is_big in told)
+
+
+async def test_our_own_readers_never_let_the_log_grow(path: Path) -> None:
+    """Every place of the pool is in use all the time, while megabytes are written."""
+    seen: list[int] = []
+    async with opened(path) as store:
+        log = SessionLog(1, "sess_1")
+        store.writer.append(log, chunks(300, size=4_000), at=1)
+        done = anyio.Event()
+
+        async def read() -> None:
+            while not done.is_set():
+                await store.reader.events_after_seq(1, 0, limit=200, max_bytes=1 << 20)
+
+        async with anyio.create_task_group() as tasks:
+            for _ in range(6):
+                tasks.start_soon(read)
+            for _ in range(100):
+                await store.writer.durable(store.writer.append(log, chunks(100, size=4_000), at=1))
+                seen.append(store.writer.wal.bytes)
+            done.set()
+
+        assert sum(seen) > 0
+        assert max(seen) < 32_000_000
+
+
 async def test_whoever_asks_for_room_has_what_was_said_written_once(path: Path) -> None:
     """The transaction is begun ahead of the task that writes, and the task goes on with it."""
     async with opened(path) as store:
