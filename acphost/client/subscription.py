@@ -67,6 +67,7 @@ class Routes(Protocol):
         """From now on they go nowhere."""
 
 
+_NO_EVENTS = msgspec.Raw(b"[]")
 _decode_subscribed = msgspec.json.Decoder(Subscribed).decode
 _decode_events = msgspec.json.Decoder(list[Event]).decode
 
@@ -216,6 +217,11 @@ class Subscription:
             self._paused = True
             self._detach()
             return
+        if parcel.events == _NO_EVENTS and not parcel.caught_up and self._parcels:
+            # Only the cursor moved: nothing is kept for that but where it stands.
+            last = self._parcels.pop()
+            self._buffered -= len(last.events)
+            parcel = msgspec.structs.replace(last, cursor=parcel.cursor)
         self._parcels.append(parcel)
         self._buffered += len(parcel.events)
         self._kept = parcel.cursor

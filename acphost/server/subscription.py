@@ -6,6 +6,7 @@ store where those were too many to keep. Its memory is bounded: its backlog, and
 connection.
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -21,6 +22,8 @@ from acphost.server.outbox import Outbox
 #: Of one notification with history.
 PAGE_EVENTS = 1000
 PAGE_BYTES = 256 * 1024
+#: A client whose filter lets nothing through is told so often (seconds) how far that is true.
+CURSOR_PAUSE = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,9 @@ class Subscription:
         self._outbox = outbox
         self._scanned = head
         self._last_offset = 0
+        #: Up to here (offset, seq) all was filtered since the client was told something.
+        self._unseen: tuple[int, int | None] | None = None
+        self._teller: asyncio.TimerHandle | None = None
         self._is_live = False
         self._backlog = Backlog()
         self._lagging = anyio.Event()
@@ -106,7 +112,22 @@ class Subscription:
             shown = [row for row in batch.rows if self._position(row) > after and view.shows(row)]
             if shown:
                 self._send(encode_events(shown), batch.last_offset, batch.last_seq)
+            else:
+                self._pass_over(batch.last_offset, batch.last_seq)
         self._after = batch.last_position
+
+    def _pass_over(self, offset: int, seq: int | None) -> None:
+        """The cursor moves although nothing is shown: soon the client is told (contract 3)."""
+        self._unseen = (offset, seq)
+        if self._teller is None:
+            loop = asyncio.get_running_loop()
+            self._teller = loop.call_later(CURSOR_PAUSE, self._tell_passed)
+
+    def _tell_passed(self) -> None:
+        self._teller = None
+        # A client that is behind is told when it catches up.
+        if self._unseen is not None and self._outbox.has_room:
+            self._send(b"", *self._unseen)
 
     def _position(self, row: EventRow) -> int:
         if self._view.session_key is None:
@@ -126,6 +147,8 @@ class Subscription:
                 self._lagging = anyio.Event()
         finally:
             self._feed.detach(self, self._view.session_key)
+            if self._teller is not None:
+                self._teller.cancel()
 
     async def _catch_up(self, *, tell: bool) -> None:
         while not self._outbox.is_broken:
@@ -156,6 +179,8 @@ class Subscription:
         shown = [row for row in rows if self._view.shows_kind(row)]
         if shown:
             self._send(encode_events(shown), rows[-1].offset, rows[-1].seq)
+        else:
+            self._pass_over(rows[-1].offset, rows[-1].seq)
 
     async def _read(self, head: int) -> Sequence[EventRow]:
         if self._view.session_key is None:
@@ -176,7 +201,7 @@ class Subscription:
 
     def _send(self, events: bytes, offset: int, seq: int | None) -> None:
         """Send events, and how far the journal was looked through for them."""
-        self._last_offset = offset
+        self._last_offset, self._unseen = offset, None
         place = b"" if self._view.session_key is None else b',"seq":"%018d"' % (seq or 0)
         self._outbox.put(
             b'%b%b],"cursor":{"offset":"%018d"%b}}}\n' % (self._prefix, events, offset, place)
@@ -186,6 +211,7 @@ class Subscription:
         seq = b"" if self._view.session_key is None else b',"seq":"%018d"' % self._after
         # What is committed can be read a moment before it is published: a cursor never goes back.
         offset = max(self._scanned(), self._last_offset)
+        self._unseen = None
         self._outbox.put(
             b'%b],"cursor":{"offset":"%018d"%b},"caughtUp":true}}\n' % (self._prefix, offset, seq)
         )

@@ -264,3 +264,22 @@ async def test_a_stopped_subscriber_costs_nobody_anything() -> None:
         finally:
             slow.kill()
             slow.communicate()
+
+
+async def test_the_cursor_moves_also_when_a_filter_lets_nothing_through() -> None:
+    """Live events of other kinds: the client is told how far the journal was looked through."""
+    async with running_daemon(TALKS) as daemon, daemon.wire() as wire:
+        session = await daemon.session()
+        await wire.result(
+            "events/subscribe", {"scope": {"sessionId": session}, "kinds": ["no.such"]}
+        )
+        caught_up = (await wire.read())["params"]
+        assert caught_up["caughtUp"] is True
+
+        await daemon.ask(session, "a")
+        last = (await daemon.get(session)).last_seq
+        told = caught_up
+        while told["cursor"]["seq"] != last:
+            told = (await wire.read())["params"]
+            assert told["events"] == []
+            assert "caughtUp" not in told
