@@ -2,10 +2,10 @@
 
 from acphost.cli.exits import Exit
 from acphost.cli.parser import Options
-from acphost.daemon.version import version
+from acphost.version import VERSION
 
 
 def run(_: Options) -> int:
     """Run the command."""
-    print(f"acphost {version()}")
+    print(f"acphost {VERSION}")
     return Exit.OK

@@ -74,6 +74,9 @@ class Inbox(Protocol):
     def on_request(self, request_id: RequestId, method: str, params: msgspec.Raw, at: int) -> None:
         """A request; it is answered by `answer` or `refuse`, now or later."""
 
+    def on_stray(self, what: str, said: object, at: int) -> None:
+        """An answer that nobody waits for, or a line (bytes) that is no protocol at all."""
+
 
 class AgentConnection:
     """The protocol side of an agent process."""
@@ -209,7 +212,7 @@ class AgentConnection:
         try:
             message = decode_message(line)
         except (ParseError, InvalidRequestError) as exc:
-            self._take_noise(line, exc)
+            self._take_noise(line, exc, at)
             return
         if isinstance(message, Repaired):
             self._take_repaired(message, at)
@@ -223,11 +226,11 @@ class AgentConnection:
             case Request():
                 self._inbox.on_request(message.id, message.method, message.params, at)
             case Success():
-                self._settle(message.id, message.result)
+                self._settle(message, message.result, at)
             case Failure():
                 error = message.error
                 data = bytes(error.data) if isinstance(error.data, msgspec.Raw) else None
-                self._settle(message.id, RemoteError(error.code, error.message, data))
+                self._settle(message, RemoteError(error.code, error.message, data), at)
 
     def _take_repaired(self, repaired: Repaired, at: int) -> None:
         """A line that had to be mended: what the journal keeps is still the agent's own bytes."""
@@ -239,13 +242,16 @@ class AgentConnection:
         else:
             self._dispatch(message, at)
 
-    def _settle(self, request_id: RequestId, answer: Answer) -> None:
-        if not self._pending.settle(request_id, answer):
+    def _settle(self, message: Success | Failure, answer: Answer, at: int) -> None:
+        if not self._pending.settle(message.id, answer):
+            # Of an unknown request, or the second to one: it is told, and changes nothing (FR-5).
             self.anomalies += 1
+            self._inbox.on_stray("stray_answer", message, at)
 
-    def _take_noise(self, line: bytes, exc: ParseError | InvalidRequestError) -> None:
+    def _take_noise(self, line: bytes, exc: ParseError | InvalidRequestError, at: int) -> None:
         self.anomalies += 1
         self.noise.feed(line + b"\n")
+        self._inbox.on_stray("stdout_noise", line, at)
         if isinstance(exc, InvalidRequestError) and deserves_answer(line):
             self._send(encode_failure(None, error_object(exc)))
 

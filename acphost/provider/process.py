@@ -18,7 +18,7 @@ from acphost.errors import (
 from acphost.ids import AcpSessionId, Clock, LaunchId
 from acphost.provider.connection import AgentConnection, AgentGoneError
 from acphost.provider.offers import CLIENT_CAPABILITIES
-from acphost.provider.switchboard import Sink, Switchboard
+from acphost.provider.switchboard import SessionIdTakenError, Sink, Switchboard
 from acphost.provider.traits import AUTH_REQUIRED, Traits
 from acphost.rpc.pending import Answer
 from acphost.settings.model import AgentSettings
@@ -30,6 +30,9 @@ from acphost.wire.acp import (
     SessionOpened,
     lenient,
 )
+
+#: Of an agent's session id. It stands in every line about that session.
+MAX_SESSION_ID = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,18 +260,25 @@ class AgentProcess:
             session_id = lenient(SessionOpened, result).session_id
         except msgspec.DecodeError:
             session_id = ""
-        if not session_id:
-            raise AgentUnavailableError(
-                f"agent {self.plan.agent_id!r} answered `session/new` without a session id"
-            )
-        self._switchboard.attach(session_id, sink)
+        problem = _problem_of(session_id)
+        if problem is not None:
+            raise self._unavailable(f"answered `session/new` {problem}")
+        self._attach("session/new", session_id, sink)
         return AcpSessionId(session_id), result
+
+    def _attach(self, method: str, session_id: str, sink: Sink) -> None:
+        try:
+            self._switchboard.attach(session_id, sink)
+        except SessionIdTakenError as exc:
+            raise self._unavailable(
+                f'cannot serve `{method}`: {exc}; `process = "per_session"` gives each its own'
+            ) from exc
 
     async def reopen(
         self, method: str, session_id: AcpSessionId, sink: Sink, params: dict[str, object]
     ) -> msgspec.Raw:
         """session/load or session/resume; the sink hears the replay as it comes."""
-        self._switchboard.attach(session_id, sink)
+        self._attach(method, session_id, sink)
         try:
             return await self._call_setup(method, {"sessionId": session_id, **params})
         except BaseException:
@@ -320,3 +330,14 @@ class AgentProcess:
         self._switchboard.sinks.pop(session_id, None)
         if self.is_retired:
             self.stop_unless_shared()
+
+
+def _problem_of(session_id: str) -> str | None:
+    """Why an agent's session id cannot be used: it has to go back to the agent as it came."""
+    if not session_id:
+        return "without a session id"
+    if len(session_id.encode()) > MAX_SESSION_ID:
+        return f"with a session id of more than {MAX_SESSION_ID} bytes"
+    if "\ufffd" in session_id:
+        return "with a session id that is not valid Unicode"
+    return None

@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from acphost.errors import AcpHostError
 from acphost.provider.connection import AgentConnection, AgentGoneError, method_not_found
 from acphost.rpc.codec import verbatim_member
 from acphost.wire.acp import SessionScoped, SessionUpdate
@@ -17,11 +18,30 @@ _UPDATE = msgspec.json.Decoder(SessionUpdate)
 _SCOPED = msgspec.json.Decoder(SessionScoped)
 _SESSION_ID = attrgetter("session_id")
 
-#: Updates kept for a session whose id we have not been told yet (guide rule 10).
+#: Updates kept for a session whose id we have not been told yet (guide rule 10), their bytes, and
+#: for how many such ids: an agent that speaks of sessions that never come must not fill the memory.
 MAX_EARLY = 1000
+MAX_EARLY_BYTES = 1 << 20
+MAX_EARLY_SESSIONS = 8
+#: So many words that are nobody's are kept of one process, each cut to so many bytes; the others
+#: are only counted.
+MAX_STRAYS = 100
+STRAY_BYTES = 4096
 
-#: Updates that came in a row, when that was, and their exact bytes where they were mended.
-_Early = tuple[list[msgspec.Raw], int, list[bytes] | None]
+
+class _Early:
+    """What came for a session before its id was known."""
+
+    __slots__ = ("rows", "size", "updates")
+
+    def __init__(self) -> None:
+        #: Updates that came in a row, when that was, and their exact bytes where they were mended.
+        self.rows: list[tuple[list[msgspec.Raw], int, list[bytes] | None]] = []
+        self.updates = self.size = 0
+
+
+class SessionIdTakenError(AcpHostError):
+    """The agent uses one session id for two conversations: nobody could tell them apart."""
 
 
 class Sink(Protocol):
@@ -40,6 +60,9 @@ class Sink(Protocol):
 
     def on_request(self, asked: "AgentRequest", at: int) -> None:
         """A request that names the session; the sink answers or refuses it."""
+
+    def on_stray(self, what: str, payload: bytes, at: int) -> None:
+        """Something of the process that belongs to no session, to be kept as evidence."""
 
     def on_gone(self, gone: AgentGoneError) -> None:
         """The process ended. Open requests were failed before."""
@@ -71,15 +94,26 @@ class Switchboard:
 
     def __init__(self) -> None:
         self.sinks: dict[str, Sink] = {}
-        self._early: dict[str, list[_Early]] = {}
-        self._early_count = 0
+        self._early: dict[str, _Early] = {}
+        self._strays = 0
+        self._unheard: list[tuple[str, bytes, int]] = []
 
     def attach(self, session_id: str, sink: Sink) -> None:
-        """Whatever comes for that session goes there, first what came before its id was known."""
+        """Whatever comes for that session goes there, first what came before its id was known.
+
+        Raises SessionIdTakenError if it is that of another conversation (guide A32).
+        """
+        if self.sinks.get(session_id, sink) is not sink:
+            raise SessionIdTakenError(
+                f"session id {session_id[:100]!r} is that of another conversation in this process"
+            )
         self.sinks[session_id] = sink
-        for updates, at, exact in self._early.pop(session_id, ()):
-            self._early_count -= len(updates)
-            sink.on_updates(updates, at, exact)
+        unheard, self._unheard = self._unheard, []
+        for stray in unheard:
+            sink.on_stray(*stray)
+        early = self._early.pop(session_id, None)
+        for row in early.rows if early is not None else ():
+            sink.on_updates(*row)
 
     def hang_up(self) -> list[Sink]:
         """Nobody is served any more; returns who was."""
@@ -98,12 +132,45 @@ class Switchboard:
         if sink is not None:
             sink.on_updates(updates, at, exact)
             return
-        # A copy: what was read together lies in one buffer, which would be kept whole.
-        kept = [update.copy() for update in updates[: MAX_EARLY - self._early_count]]
+        self._keep_early(session_id, updates, at, exact)
+
+    def _keep_early(
+        self, session_id: str, updates: list[msgspec.Raw], at: int, exact: list[bytes] | None
+    ) -> None:
+        early = self._early.get(session_id)
+        if early is None:
+            if len(self._early) >= MAX_EARLY_SESSIONS:
+                oldest = self._early.pop(next(iter(self._early)))
+                self.connection.anomalies += oldest.updates
+            early = self._early[session_id] = _Early()
+        kept: list[msgspec.Raw] = []
+        for update in updates:
+            early.size += len(bytes(update))
+            if early.updates >= MAX_EARLY or early.size > MAX_EARLY_BYTES:
+                break
+            # A copy: what was read together lies in one buffer, which would be kept whole.
+            kept.append(update.copy())
+            early.updates += 1
         if kept:
-            self._early_count += len(kept)
-            self._early.setdefault(session_id, []).append((kept, at, exact))
+            early.rows.append((kept, at, exact))
         self.connection.anomalies += len(updates) - len(kept)
+
+    def on_stray(self, what: str, said: object, at: int) -> None:
+        """Keep what belongs to no session; where several are served, the first of them has it."""
+        if self._strays >= MAX_STRAYS:
+            return
+        self._strays += 1
+        if isinstance(said, bytes):
+            said = {"text": said[:STRAY_BYTES].decode(errors="replace")}
+        payload = msgspec.json.encode(said)
+        if len(payload) > 2 * STRAY_BYTES:
+            text = payload[:STRAY_BYTES].decode(errors="replace")
+            payload = msgspec.json.encode({"text": text, "bytes": len(payload)})
+        sink = next(iter(self.sinks.values()), None)
+        if sink is None:
+            self._unheard.append((what, payload, at))
+        else:
+            sink.on_stray(what, payload, at)
 
     def on_notification(
         self, method: str, params: msgspec.Raw, at: int, exact: bytes | None = None

@@ -155,6 +155,15 @@ class Listener:
             source=self._source, host=b'{"evidence":"extension"}', flags=classify(payload),
         )  # fmt: skip
 
+    def on_stray(self, what: str, payload: bytes, at: int) -> None:
+        """What the agent's process says to nobody: kept as evidence, and no sign of life."""
+        turn = self._state.turn
+        self._writer.append_event(
+            self._log, Kind.EVIDENCE, payload, at=at,
+            run=turn.ref if turn is not None and turn.prompt_sent else None,
+            source=self._source, host=encode({"evidence": what}), flags=classify(payload),
+        )  # fmt: skip
+
     def on_request(self, asked: AgentRequest, at: int) -> None:
         """Hand a request to who answers such; what this host does not offer is refused at once."""
         self._state.last_sign = at

@@ -1,9 +1,8 @@
 """Where configuration files are: the shipped ones, and the user's."""
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
-
-import platformdirs
 
 from acphost.errors import ConfigError
 
@@ -24,6 +23,10 @@ def user_folder(environ: Mapping[str, str]) -> Path:
     # Relative paths are invalid by the XDG specification. Set on macOS, the user means it.
     if configured.startswith("/"):
         return Path(configured, "acphost")
+    if sys.platform == "linux":
+        return Path.home() / ".config/acphost"
+    import platformdirs  # noqa: PLC0415 - costs as much as all of our own modules
+
     return platformdirs.user_config_path("acphost", appauthor=False)
 
 

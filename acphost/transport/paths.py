@@ -1,6 +1,7 @@
 """Where the daemon keeps its things where nothing else is said."""
 
 import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -29,7 +30,9 @@ def default_state_dir(environ: Mapping[str, str]) -> Path:
     state = _absolute(environ, "XDG_STATE_HOME")
     if state is not None:
         return state / _APP
-    import platformdirs  # noqa: PLC0415 - clients do not ask for the state directory
+    if sys.platform == "linux":
+        return Path.home() / ".local/state" / _APP
+    import platformdirs  # noqa: PLC0415 - costs as much as all of our own modules
 
     return platformdirs.user_state_path(_APP, appauthor=False)
 

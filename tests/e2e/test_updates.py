@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from acphost.wire.host import Pong
 from tests.support.daemon import facts, payload, running_daemon
 
 
@@ -29,6 +30,12 @@ END
         assert await daemon.text(run) == "ok"
         stats: Any = await daemon.client.stats()
         assert [agent["anomalies"] for agent in stats["agents"]] == [4]
+        noise = [
+            payload(event)["text"]
+            for event in await daemon.history(run.session_id, "evidence")
+            if facts(event)["evidence"] == "stdout_noise"
+        ]
+        assert noise == ["Loaded cached credentials.", "[tool] thinking...", "\x1b[2K"]
 
 
 async def test_every_request_is_answered() -> None:
@@ -72,6 +79,17 @@ ON prompt
 
         assert ended.stop_reason == "end_turn"
         assert await daemon.text(run) == "a"
+        await daemon.client.request("host/ping", {}, Pong)
+        strays = [
+            payload(event)
+            for event in await daemon.history(session, "evidence")
+            if facts(event)["evidence"] == "stray_answer"
+        ]
+        assert [stray["id"] for stray in strays[1:3]] == [999, None]
+        assert strays[2]["error"] == {"code": -32700, "message": "parse"}
+        # The answer under a text id, and the second answer to the prompt.
+        assert isinstance(strays[0]["id"], str)
+        assert strays[3]["result"] == {"stopReason": "max_tokens"}
 
 
 async def test_updates_before_the_session_is_known() -> None:

@@ -56,6 +56,7 @@ class Ear:
 
     heard: list[str] = field(default_factory=list)
     asked: list[AgentRequest] = field(default_factory=list)
+    strays: list[tuple[str, object]] = field(default_factory=list)
     gone: anyio.Event = field(default_factory=anyio.Event)
 
     def on_updates(
@@ -67,6 +68,9 @@ class Ear:
 
     def on_extension(self, method: str, params: msgspec.Raw, at: int) -> None:
         self.heard.append(method)
+
+    def on_stray(self, what: str, payload: bytes, at: int) -> None:
+        self.strays.append((what, msgspec.json.decode(payload)))
 
     def on_request(self, asked: AgentRequest, at: int) -> None:
         self.heard.append(asked.method)
@@ -192,6 +196,94 @@ ON init
 
         assert process.connection.anomalies == 200
         assert ear.heard == []
+
+
+async def test_sessions_that_never_come_take_no_more_than_their_share(short_dir: Path) -> None:
+    """Early updates are bounded by bytes and by sessions; the oldest unknown one goes first."""
+    script = """
+ON new
+    BIG 800K x session=S1
+    BIG 800K x session=S1
+    REPEAT 8
+        MSG "${I}" session=U${I}
+    MSG "mine" session=S2
+    NEW S2
+"""
+    async with pool(short_dir, script) as stand:
+        process, ear = await stand.start(), Ear()
+        await process.new_session(ear, PARAMS)
+
+        # Of S1 the second was too much, and the first went when the ninth session was named.
+        assert process.connection.anomalies == 3
+        assert ear.heard == ["mine"]
+
+
+async def test_one_session_id_for_two_conversations_is_refused(short_dir: Path) -> None:
+    """The first keeps its session and hears on; the other is told what is wrong and the cure."""
+    script = """
+ON new
+    NEW S1
+ON prompt
+    MSG "for the first"
+"""
+    async with pool(short_dir, script) as stand:
+        process, ear, other = await stand.start(), Ear(), Ear()
+        session, _ = await process.new_session(ear, PARAMS)
+        with pytest.raises(AgentUnavailableError, match="per_session"):
+            await process.new_session(other, PARAMS)
+        with pytest.raises(AgentUnavailableError, match="another conversation"):
+            await process.reopen("session/load", session, other, PARAMS)
+        await prompt(process, session, ear)
+
+        assert ear.heard == ["for the first", "answered"]
+        assert other.heard == []
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        'ANSWER {"sessionId": ""}',
+        "ANSWER {}",
+        'ANSWER {"sessionId": "${LONG}"}',
+        r"""RAW '{"jsonrpc":"2.0","id":${ID},"result":{"sessionId":"\\ud83d"}}\n'
+    NOANSWER""",
+    ],
+    ids=["empty", "missing", "too long", "lone surrogate"],
+)
+async def test_a_session_id_that_cannot_be_said_again_is_refused(
+    short_dir: Path, answer: str
+) -> None:
+    """It stands in every line about the session, so it has to be short and whole."""
+    script = f"SET LONG {'x' * 5000}\nON new\n    {answer}\n"
+    async with pool(short_dir, script) as stand:
+        process, ear = await stand.start(), Ear()
+        with pytest.raises(AgentUnavailableError, match="session id") as refused:
+            await process.new_session(ear, PARAMS)
+        assert len(str(refused.value)) < 300
+        assert process.sinks == {}
+
+
+async def test_words_for_nobody_are_kept_within_bounds(short_dir: Path) -> None:
+    """Lines that are no protocol and stray answers reach the session as evidence, up to a limit."""
+    script = """
+RAW "banner\\n"
+ON prompt
+    SEND {"jsonrpc": "2.0", "id": 999, "result": {"big": "${BIG}"}}
+    RAW "more\\n" times=200
+"""
+    async with pool(short_dir, f"SET BIG {'y' * 20000}\n{script}") as stand:
+        process, ear = await stand.start(), Ear()
+        session, _ = await process.new_session(ear, PARAMS)
+        await prompt(process, session, ear)
+
+        assert ear.strays[0] == ("stdout_noise", {"text": "banner"})
+        what, cut = ear.strays[1]
+        assert what == "stray_answer"
+        assert isinstance(cut, dict)
+        assert cut["bytes"] > 20000
+        assert len(cut["text"]) <= 4096
+        assert len(ear.strays) == 100
+        assert process.connection.anomalies == 202
 
 
 async def test_a_death_is_told_to_everybody_who_waits(short_dir: Path) -> None:
