@@ -2,7 +2,7 @@
 
 import sys
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, TextIO, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 import msgspec
 
@@ -14,6 +14,19 @@ if TYPE_CHECKING:
 _LEVELS = {"debug": 10, "info": 20, "warning": 30, "error": 40, "critical": 50}
 _COLOURS = {"debug": "\x1b[2m", "warning": "\x1b[33m", "error": "\x1b[31m", "critical": "\x1b[31m"}
 _RESET = "\x1b[0m"
+
+
+class LogStream(Protocol):
+    """Where lines go: stderr, or a file."""
+
+    def write(self, text: str, /) -> object:
+        """Take some text."""
+
+    def flush(self) -> None:
+        """Keep it."""
+
+    def isatty(self) -> bool:
+        """Whether a person reads along."""
 
 
 def get_logger() -> "FilteringBoundLogger":
@@ -40,12 +53,12 @@ def _structlog() -> "ModuleType":
     return structlog
 
 
-def configure(level: str = "info", *, stream: TextIO | None = None, colour: bool = True) -> None:
+def configure(level: str = "info", *, stream: LogStream | None = None, colour: bool = True) -> None:
     """Set logging up for the process; `level` is one of debug, info, warning, error, critical.
 
     `stream` is stderr unless a test says otherwise. `colour` is for terminals only.
     """
-    target = sys.stderr if stream is None else stream
+    target: LogStream = sys.stderr if stream is None else stream
     terminal = target.isatty()
     structlog = _structlog()
     structlog.configure(
@@ -58,7 +71,7 @@ def configure(level: str = "info", *, stream: TextIO | None = None, colour: bool
 class _Sink:
     """Writes lines; a log that cannot be written never harms what it tells about."""
 
-    def __init__(self, stream: TextIO) -> None:
+    def __init__(self, stream: LogStream) -> None:
         self._stream = stream
 
     def msg(self, line: str) -> None:

@@ -4,6 +4,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
+from acphost.cli import keeping
 from acphost.cli.exits import Exit
 
 DESCRIPTION = """\
@@ -62,6 +63,7 @@ def _parser() -> argparse.ArgumentParser:
     _conversation_commands(command)
     _reading_commands(command)
     _store_commands(command)
+    keeping.add_commands(command)
     return parser
 
 
@@ -80,7 +82,10 @@ def _shared_options() -> argparse.ArgumentParser:
 
 
 def _daemon_commands(command: Command) -> None:
-    command("serve", "run the daemon in the foreground")
+    serve = command("serve", "run the daemon in the foreground")
+    serve.add_argument(
+        "--log", metavar="FILE", help="log to this file, which is kept small; default: stderr"
+    )
     command("demo", "show what acphost does, with a throwaway daemon and the bundled agent")
     stop = command("stop", "end the daemon and wait until it is gone")
     stop.add_argument("--force", action="store_true", help="do not let running turns finish")

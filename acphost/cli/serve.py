@@ -2,18 +2,20 @@
 
 import os
 from functools import partial
+from pathlib import Path
 
 import anyio
 
 from acphost.cli.exits import Exit
 from acphost.cli.parser import Options
 from acphost.daemon.configuration import Configuration
+from acphost.daemon.log_file import LogFile
 from acphost.daemon.main import serve
 from acphost.log import configure
 
 
 def run(options: Options) -> int:
     """Run the daemon until it is told to stop. Raises StartError, which has the exit code."""
-    configure()
+    configure(stream=None if options.log is None else LogFile(Path(options.log).absolute()))
     anyio.run(partial(serve, Configuration(vars(options), os.environ)))
     return Exit.OK

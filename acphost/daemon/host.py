@@ -11,6 +11,7 @@ from msgspec import Raw
 
 from acphost.daemon.backups import Backups, secrets_folder
 from acphost.daemon.configuration import Configuration
+from acphost.daemon.log_file import log_place
 from acphost.daemon.reload import Reloader
 from acphost.daemon.upkeep import Upkeep
 from acphost.errors import OverloadedError
@@ -209,6 +210,7 @@ class DaemonHost:
                 **await self.upkeep.figures(),
             },
             "config": self._reloader.view,
+            "log": log_place(self._configuration.flags, self._configuration.environ),
             "storage": {
                 "state": health.state,
                 "reason": health.reason,

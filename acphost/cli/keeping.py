@@ -1,0 +1,33 @@
+"""The options of the commands for whoever keeps the machine."""
+
+import argparse
+from collections.abc import Callable
+
+Command = Callable[..., argparse.ArgumentParser]
+
+LINES = 100
+
+
+def add_commands(command: Command) -> None:
+    """Add them all."""
+    service = command("service", "keep the daemon running by systemd or launchd")
+    service.add_argument("action", choices=["install", "uninstall", "status", "logs"])
+    service.add_argument(
+        "--print",
+        action="store_true",
+        help="only print what `install` would write, or the command behind `logs`",
+    )
+    _lines(service)
+    service.add_argument("--json", action="store_true", help="print the result as it is")
+    service.epilog = (
+        "`install` writes a systemd user unit with its socket, or a launchd agent, with the "
+        "absolute path of this program and the PATH of this shell; run it again after either has "
+        "changed. `uninstall` leaves nothing but the state folder and your configuration."
+    )
+
+
+def _lines(added: argparse.ArgumentParser) -> None:
+    added.add_argument("-f", "--follow", action="store_true", help="go on as lines come")
+    added.add_argument(
+        "-n", "--lines", metavar="N", type=int, default=LINES, help=f"the last N; default: {LINES}"
+    )
