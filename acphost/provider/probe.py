@@ -64,6 +64,9 @@ class _Ear:
         else:
             asked.refuse(method_not_found(asked.method))
 
+    def on_stray(self, what: str, payload: bytes, at: int) -> None:
+        """Not of interest."""
+
     def on_gone(self, gone: AgentGoneError) -> None:
         """Whoever waits for an answer is told."""
 
