@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-fddb6bbe6745";
+export const schemaRevision = "1-b8c19e05881a";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -412,6 +412,7 @@ export type Kind =
   | "config.reloaded"
   | "config.rejected"
   | "storage.degraded"
+  | "storage.warning"
   | "storage.recovered"
   | "agent.state";
 

@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-fddb6bbe6745
+-- schema revision 1-b8c19e05881a
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -411,6 +411,7 @@
 ---| "config.reloaded"
 ---| "config.rejected"
 ---| "storage.degraded"
+---| "storage.warning"
 ---| "storage.recovered"
 ---| "agent.state"
 
