@@ -1,16 +1,18 @@
 """Copies of a store: one consistent moment in one file, and a copy in the place of the store."""
 
 import os
+import re
 import sqlite3
 import time
 from collections.abc import Callable, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple
 
 from acphost.errors import ConflictError, StorageError, StorageFullError, StoreRefusedError
 from acphost.ids import mint
 from acphost.journal.audit import open_to_read
+from acphost.journal.file import half_restored
 from acphost.journal.health import StorageState, trouble
 
 #: Pages of one step, about 1 MB: the disk is not kept from others for longer.
@@ -19,6 +21,12 @@ _SECRETS = "CREATE TABLE backup_secrets (name TEXT PRIMARY KEY, content BLOB NOT
 _HAS_SECRETS = "SELECT 1 FROM sqlite_schema WHERE name = 'backup_secrets'"
 _UNENDED = "SELECT * FROM processes WHERE ended_at IS NULL"
 _SIDE_FILES = ("-wal", "-shm", "-journal")
+#: A copy that is not whole yet: hidden, beside its target, with the pid of who makes it.
+_UNFINISHED = re.compile(
+    r"(?P<copy>\..+\.(?P<pid>[1-9]\d{0,8})\.part_[0-9a-f]+)(-wal|-shm|-journal)?", re.ASCII
+).fullmatch
+#: Those of this process.
+_being_made: set[str] = set()
 
 OnStep = Callable[[int, int], None]
 
@@ -50,8 +58,10 @@ def back_up(
             raise _exists(target)
         if target.is_dir() or (target.exists() and target.samefile(store)):
             raise ConflictError(f"{target} cannot be replaced; choose another name")
-    new = target.with_name(f".{target.name}.{mint('part')}")
+    new = target.with_name(f".{target.name}.{os.getpid()}.{mint('part')}")
+    _being_made.add(new.name)
     try:
+        _remove_unfinished(target.parent)
         _copy(store, new, on_step)
         with closing(_open_copy(new)) as copy:
             _keep_secrets(copy, secrets or {})
@@ -65,6 +75,7 @@ def back_up(
         raise StorageError(f"cannot write {target}: {exc.strerror or exc}") from exc
     finally:
         _remove(new)
+        _being_made.discard(new.name)
     return Copied(size, int((time.monotonic() - began) * 1000), len(secrets or {}))
 
 
@@ -140,7 +151,7 @@ def replace_store(backup: Path, store: Path, *, at: int, aside: Path) -> Restore
     followed in the old one, so it gets an id of its own: cursors of the old one are refused.
     Raises StorageError, StoreRefusedError. It blocks.
     """
-    new = store.with_name(f".{store.name}.restored")
+    new = half_restored(store)
     store_id = mint("store")
     try:
         _remove(new)
@@ -230,6 +241,28 @@ def _sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what backups left there whose process did not live to the end of them."""
+    with suppress(OSError):  # whether a copy can be made is for the copy to tell
+        for path in list(folder.iterdir()):
+            found = _UNFINISHED(path.name)
+            if found is not None and not _is_being_made(found["copy"], int(found["pid"])):
+                path.unlink()
+
+
+def _is_being_made(name: str, pid: int) -> bool:
+    if pid == os.getpid():
+        # In a container each daemon has the pid of the one before it.
+        return name in _being_made
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's
+        return True
+    return True
 
 
 def _remove(path: Path) -> None:

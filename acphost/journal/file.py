@@ -77,8 +77,15 @@ def _remove(path: Path) -> None:
         path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
+def half_restored(path: Path) -> Path:
+    """Where a backup that is to replace the store is prepared; it may hold secrets."""
+    return path.with_name(f".{path.name}.restored")
+
+
 def _check(path: Path, at: int) -> Origin:
+    # Whoever was making them has not lived to the end of it: the caller holds the lock now.
     _remove(path.with_name(path.name + ".new"))
+    _remove(half_restored(path))
     check_header(path)
     try:
         with closing(

@@ -1,5 +1,6 @@
 """Backups of a store that is being written to, and a backup in the place of a store."""
 
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -13,6 +14,7 @@ import pytest
 from acphost.archive.fsck import check_store
 from acphost.errors import ConflictError, StorageError, StoreRefusedError
 from acphost.journal.backup import back_up, replace_store
+from acphost.journal.file import prepare
 from acphost.journal.rows import ProcessRow
 from acphost.journal.statements import save_process, save_session
 from acphost.journal.store import Store
@@ -183,3 +185,41 @@ async def test_secrets_are_taken_along_only_if_given(tmp_path: Path) -> None:
 
     assert restored.secrets == {"sess_1.json": secret}
     assert b"s3cret" not in path.read_bytes()
+
+
+async def test_what_a_killed_backup_left_is_removed_by_a_later_one(tmp_path: Path) -> None:
+    """Also where the pid is that of this process again; what others are at is left alone."""
+    path, target = tmp_path / "journal.db", tmp_path / "backup.db"
+    part = "part_0196d0a1b2c0123456789abcdef"
+    dead = await anyio.run_process(["sh", "-c", "echo $$"])
+    gone = [
+        f".older.db.{int(dead.stdout)}.{part}",
+        f".older.db.{int(dead.stdout)}.{part}-journal",
+        f".backup.db.{os.getpid()}.{part}",
+    ]
+    kept = [f".backup.db.{os.getppid()}.{part}", ".notes.part_1", f".backup.db.0.{part}"]
+    for name in [*gone, *kept]:
+        (tmp_path / name).touch()
+    async with opened(path) as store:
+        begin(store)
+        await store.writer.drain()
+        seen: list[str] = []
+        back_up(path, target, on_step=lambda *_: seen.extend(names(tmp_path)))
+
+    left = names(tmp_path)
+    assert not set(gone) & set(left)
+    assert set(kept) <= set(left)
+    (ours,) = {name for name in seen if name.startswith(f".backup.db.{os.getpid()}.")}
+    assert ours not in left
+
+
+def test_a_restore_that_was_killed_leaves_nothing_after_the_next_start(tmp_path: Path) -> None:
+    """The copy it was preparing may hold secrets."""
+    path = tmp_path / "journal.db"
+    prepare(path, at=now())
+    (tmp_path / ".journal.db.restored").touch()
+    (tmp_path / ".journal.db.restored-journal").touch()
+
+    prepare(path, at=now())
+
+    assert names(tmp_path) == ["journal.db"]
