@@ -11,13 +11,16 @@ ARGS ?=
 # Kills in `make crash`, and the seed to repeat one (0: a new one).
 N ?= 200
 SEED ?= 0
+# How long `make soak` takes, and how many sessions it has.
+MINUTES ?= 30
+SESSIONS ?= 50
 
 # Stamps: what is installed is renewed only when the list it was installed from has changed.
 RUN := $(VENV)/.installed-to-run
 DEV := $(VENV)/.installed-to-develop
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format coverage protocol real interop crash bench lock clean distclean
+.PHONY: help demo test check format coverage protocol real interop crash soak bench lock clean distclean
 
 help: ## show this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-16s %s\n", $$1, $$2 }'
@@ -55,8 +58,11 @@ interop: $(DEV) ## meet independent agents, clients and editors (installed into 
 	@PYTHON="$(PYTHON)" sh tools/interop-peers.sh .interop
 	$(BIN)/python -m pytest -n $(JOBS) tests/interop $(ARGS)
 
-crash: $(DEV) ## kill the daemon at N random moments and check what it kept (N=200 SEED=0)
+crash: $(DEV) ## kill the daemon at every named and N random points (N=200 SEED=0)
 	ACPHOST_CRASH_KILLS=$(N) ACPHOST_CRASH_SEED=$(SEED) $(BIN)/python -m pytest tests/crash $(ARGS)
+
+soak: $(DEV) ## mixed work for half an hour: memory, files, WAL stay flat (MINUTES=30 SESSIONS=50)
+	$(BIN)/python -m tests.soak --minutes $(MINUTES) --sessions $(SESSIONS) --seed $(SEED) $(ARGS)
 
 bench: $(DEV) ## speed and size beside a bare loop on this machine
 	$(BIN)/python -m tests.bench $(ARGS)

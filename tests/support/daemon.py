@@ -132,14 +132,20 @@ class Daemon:
 
         Without `is_followed` that client is not waited for: it refuses a store that it never saw.
         """
-        self._process = self.launch()
-        with anyio.fail_after(PATIENCE):
-            while not await self._answers():
-                assert self._process.poll() is None, f"it did not start:\n{self.log()}"
-                await anyio.sleep(_LOOK_AGAIN)
+        assert await self.comes_up(), f"it did not start:\n{self.log()}"
         if is_followed and self._client is not None:
             client = self._client
             await eventually(lambda: client.info.host_info.pid == self.pid)
+
+    async def comes_up(self) -> bool:
+        """Start it and wait until it takes connections; False if it ends before."""
+        self._process = self.launch()
+        with anyio.fail_after(PATIENCE):
+            while not await self._answers():
+                if self._process.poll() is not None:
+                    return False
+                await anyio.sleep(_LOOK_AGAIN)
+        return True
 
     async def _answers(self) -> bool:
         try:
@@ -357,6 +363,12 @@ class Daemon:
     # -- the end ----------------------------------------------------------------------------------
 
     @asynccontextmanager
+    async def used_by(self, client: Client) -> AsyncGenerator[None]:
+        """Use this client for the length of the block."""
+        self._client = client
+        yield
+
+    @asynccontextmanager
     async def followed_by(self, client: Client) -> AsyncGenerator[None]:
         """Use this client for the length of the block, and have it follow everything."""
         self._client = client
@@ -404,9 +416,7 @@ class Daemon:
 
     def check(self) -> None:
         """All that must hold once the daemon has stopped, whatever the test did."""
-        problems = self.journal.problems()
-        problems += [f"process {pid} is left" for pid in marked_processes(self.launch_ids())]
-        problems += [f"log: {line}" for line in self.log().splitlines() if _MISTAKES.search(line)]
+        problems = self.journal.problems() + self.left_behind()
         told = {int(event.offset): event for event in self.seen}
         if len(told) != len(self.seen):
             problems.append("a client was told an event twice")
@@ -416,11 +426,17 @@ class Daemon:
                 problems.append(f"a client was told {_told(event)}, the journal has {row.told}")
         problems += [f"a client was told {_told(event)}, not in the journal"
                      for event in told.values()]  # fmt: skip
+        assert not problems, "\n".join(problems)
+
+    def left_behind(self) -> list[str]:
+        """Processes that still run, mistakes in the log, and what agents had to complain of."""
+        problems = [f"process {pid} is left" for pid in marked_processes(self.launch_ids())]
+        problems += [f"log: {line}" for line in self.log().splitlines() if _MISTAKES.search(line)]
         for agent in self._agents:
             for line in self.record(agent):
                 if (_FAULTS - self.expected) & line.keys():
                     problems.append(f"agent {agent}: {line}")
-        assert not problems, "\n".join(problems)
+        return problems
 
 
 def started(*command: str) -> "subprocess.Popen[str]":
@@ -481,11 +497,13 @@ async def running_daemon(
     host: Table | None = None,
     prepare: Callable[[Daemon], None] | None = None,
     check: bool = True,
+    follow: bool = True,
 ) -> AsyncGenerator[Daemon]:
     """A daemon with the agent `fake`, which plays `script`, and others by their names.
 
     `agent` and `host` are changes to the tables of all agents, and of the host, in its
-    configuration. `prepare` may change the folder before the daemon starts.
+    configuration. `prepare` may change the folder before the daemon starts. Without `follow` no
+    client keeps all it is told, and without `check` nothing is asserted at the end.
     """
     with tempfile.TemporaryDirectory(prefix="ah-", dir="/tmp", ignore_cleanup_errors=True) as name:
         agents = {"fake": script, **(others or {})}
@@ -496,7 +514,7 @@ async def running_daemon(
             await daemon.start()
             async with (
                 connect(daemon.socket, capabilities={"permissions": True}, patience=None) as client,
-                daemon.followed_by(client),
+                daemon.followed_by(client) if follow else daemon.used_by(client),
             ):
                 yield daemon
                 await daemon.settle()

@@ -69,7 +69,7 @@ class JournalFile:
     def problems(self) -> list[str]:
         """Every broken invariant, in a sentence; to be asked when no daemon runs."""
         rows = self.rows()
-        return [*_numbering(rows), *self._runs(rows), *self._left_open()]
+        return [*_numbering(rows), *self._runs(rows), *self.left_open()]
 
     def _runs(self, rows: list[Row]) -> Iterator[str]:
         by_run: dict[str, list[Row]] = defaultdict(list)
@@ -91,7 +91,8 @@ class JournalFile:
             else:
                 yield from _after_the_end(name, events)
 
-    def _left_open(self) -> Iterator[str]:
+    def left_open(self) -> Iterator[str]:
+        """What only a running daemon may have open."""
         for decision in self.query("SELECT * FROM decisions WHERE status = 'pending'"):
             yield f"decision {decision['permission_id']} is pending and nobody waits for it"
         for binding in self.query("SELECT * FROM bindings WHERE status = 'live'"):
