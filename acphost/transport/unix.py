@@ -39,7 +39,7 @@ class Listener:
         self.path = path
         self.is_ours = is_ours
         self._identity = _identity(path)
-        self._is_closed = False
+        self.is_closed = False
 
     def in_place(self) -> bool:
         """Whether the name still leads to us."""
@@ -47,9 +47,9 @@ class Listener:
 
     def close(self) -> None:
         """Remove the file if it is still ours, and stop listening."""
-        if self._is_closed:
+        if self.is_closed:
             return
-        self._is_closed = True
+        self.is_closed = True
         try:
             if self.is_ours:
                 self._remove()
@@ -166,10 +166,13 @@ async def accept_loop(
     """
     is_short = False
     async with anyio.create_task_group() as connections:
-        while True:
+        # It may be closed before this has begun, or between two turns of the loop in here.
+        while not listener.is_closed:
             try:
                 await anyio.wait_readable(listener.socket)
             except anyio.ClosedResourceError:
+                return
+            if listener.is_closed:
                 return
             try:
                 accepted, _ = listener.socket.accept()

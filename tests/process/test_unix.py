@@ -1,5 +1,6 @@
 """Real sockets in a real directory."""
 
+import asyncio
 import errno
 import os
 import resource
@@ -278,6 +279,28 @@ async def test_a_handler_that_fails_ends_only_its_own_connection(path: Path) -> 
             assert await bad.receive() == b""
             await good.send(b"still here")
             assert await good.receive() == b"still here"
+
+
+async def test_a_listener_that_was_closed_before_anybody_waited_ends_in_order(path: Path) -> None:
+    """As where a daemon is told to stop in the moment in which it opens its socket."""
+    listener = unix.bind(path)
+    listener.close()
+    with anyio.fail_after(10):
+        await unix.accept_loop(listener, echo)
+
+
+async def test_a_listener_that_is_closed_while_somebody_knocks_ends_in_order(path: Path) -> None:
+    """The connection was announced, and before it was accepted the listener was closed."""
+    listener, loop = unix.bind(path), asyncio.get_running_loop()
+    with socket.socket(socket.AF_UNIX) as client, listener.socket.dup() as bound:
+        with anyio.fail_after(10):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(unix.accept_loop, listener, echo)
+                await anyio.wait_all_tasks_blocked()
+                # In the turn of the loop behind that which finds the listener readable, too.
+                loop.add_reader(bound, lambda: loop.call_soon(listener.close))
+                client.connect(str(path))
+        loop.remove_reader(bound)
 
 
 async def test_more_connections_than_descriptors_do_not_stop_the_listener(
