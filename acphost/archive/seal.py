@@ -69,8 +69,7 @@ class Sealer:
     async def _work(self, pool: ReadPool) -> None:
         """Seal all that is due now, then give room back."""
         sealed = 0
-        while self._due and self._seconds_left() <= 0:
-            ended = self._due.popleft()
+        for ended in self._take():
             try:
                 sealed += await self._seal(pool, ended)
             except StorageError as exc:
@@ -80,6 +79,19 @@ class Sealer:
                 log.exception("sealing_failed", session=ended.session_key)
         if sealed:
             await give_back(self._store)
+
+    def _take(self) -> list[Ended]:
+        """What is due: a session once, up to the latest end that has settled.
+
+        One by one they would be more work than a busy daemon gets done, and wait for ever.
+        """
+        latest: dict[int, Ended] = {}
+        while self._seconds_left() <= 0:
+            ended = self._due.popleft()
+            known = latest.get(ended.session_key)
+            if known is None or known.upto_seq < ended.upto_seq:
+                latest[ended.session_key] = ended
+        return list(latest.values())
 
     async def _wait(self) -> None:
         """Return when something is due."""
@@ -91,7 +103,11 @@ class Sealer:
     def _seconds_left(self) -> float:
         if not self._due:
             return math.inf
-        return self._due[0].ended_at / 1000 + self._settle() - self._now() / 1000
+        now = self._now()
+        if self._due[0].ended_at > now:
+            # The clock was put back: nobody waits for it to come there again.
+            self._due = deque(each._replace(ended_at=min(each.ended_at, now)) for each in self._due)
+        return (self._due[0].ended_at - now) / 1000 + self._settle()
 
     async def _seal(self, pool: ReadPool, ended: Ended) -> int:
         """Seal a session up to the end of that run; returns how many segments were written."""

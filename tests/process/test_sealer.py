@@ -9,6 +9,7 @@ import pytest
 
 from acphost.archive.retention import Cause, Keeper, Rules
 from acphost.archive.seal import Sealer
+from acphost.ids import Clock
 from acphost.journal.event import Draft, RunRef
 from acphost.journal.rows import RunRow
 from acphost.journal.statements import forget_session, save_run, save_session
@@ -46,9 +47,9 @@ class Watcher:
 
 
 @asynccontextmanager
-async def sealing(store: Store, settle: float = 0.0) -> AsyncGenerator[Watcher]:
+async def sealing(store: Store, settle: float = 0.0, clock: Clock = now) -> AsyncGenerator[Watcher]:
     async with anyio.create_task_group() as tasks:
-        await tasks.start(Sealer(store, settle=lambda: settle, now=now).run)
+        await tasks.start(Sealer(store, settle=lambda: settle, now=clock).run)
         yield Watcher(store)
         tasks.cancel_scope.cancel()
 
@@ -93,6 +94,42 @@ async def test_a_run_that_has_just_ended_is_left_to_settle(path: Path) -> None:
 
         assert (await store.reader.events_after_seq(2, 0, limit=9, max_bytes=99))[0].seq == 1
         assert (await store.reader.space()).sealed_events == 3
+
+
+async def test_many_ends_of_one_session_are_one_piece_of_work(path: Path) -> None:
+    """A daemon whose runs end faster than they could be packed one by one does not fall behind."""
+    async with opened(path) as store:
+        log = SessionLog(1, "sess_1")
+        async with sealing(store) as watcher:
+            for key in range(1, 201):
+                write_run(store, log, run_row(key), ended_at=now())
+            await store.writer.drain()
+            before = store.writer.record([save_session(session_row())])
+            await watcher.sealed(600)
+            after = store.writer.record([save_session(session_row())])
+
+        assert (await store.reader.space()).segments == 1
+        # Each piece of sealing is a transaction of its own.
+        assert after - before < 20
+
+
+async def test_a_clock_that_was_put_back_keeps_nothing_from_being_sealed(path: Path) -> None:
+    """Runs that ended in the future, as it seems now, are sealed when they have settled from now."""
+    moment, asked = now(), anyio.Event()
+
+    def clock() -> int:
+        asked.set()
+        return moment
+
+    async with opened(path) as store, sealing(store, settle=0.1, clock=clock) as watcher:
+        for key in (1, 2):
+            log = SessionLog(key, f"sess_{key}")
+            write_run(store, log, run_row(key, key), ended_at=moment + 3_600_000)
+        await store.writer.drain()
+        await asked.wait()
+        assert (await store.reader.space()).sealed_events == 0
+        moment += 150
+        await watcher.sealed(6)
 
 
 async def test_sessions_in_use_are_never_among_those_that_may_go(path: Path) -> None:
