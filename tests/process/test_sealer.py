@@ -114,7 +114,7 @@ async def test_many_ends_of_one_session_are_one_piece_of_work(path: Path) -> Non
 
 
 async def test_a_clock_that_was_put_back_keeps_nothing_from_being_sealed(path: Path) -> None:
-    """Runs that ended in the future, as it seems now, are sealed when they have settled from now."""
+    """Runs that ended in the future, as it seems, are sealed when they have settled from now on."""
     moment, asked = now(), anyio.Event()
 
     def clock() -> int:

@@ -190,12 +190,15 @@ def _summary(soak: Soak, samples: list[Sample]) -> None:
 
     talk = soak.talk
     cpu = sum(each.cpu for each in samples) / len(samples)
+    answers = sorted(soak.visits.answers) or [0.0]
     print(
         f"\n{len(talk.accepted)} runs ({told(talk.outcomes)}), turns: {told(talk.turns)};\n"
         f"{len(soak.witness.marks)} events told and compared, {talk.answers} questions answered,"
         f" {talk.releases} held queues released,"
         f" {talk.agent_kills} agents killed, {soak.visits.count} clients came and went,"
-        f" {soak.backups} backups; {cpu:.0%} of one core used"
+        f" {soak.backups} backups;\n"
+        f"a session is told of within {answers[len(answers) // 2] * 1000:.0f} ms, at worst"
+        f" {answers[-1] * 1000:.0f} ms; {cpu:.0%} of one core used"
     )
 
 

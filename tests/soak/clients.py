@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+import time
 import zlib
 from array import array
 from contextlib import closing
@@ -84,6 +85,8 @@ class Visits:
         self._talk = talk
         self._dice = dice
         self.count = 0
+        #: Seconds from a question to its answer.
+        self.answers: list[float] = []
 
     async def run(self) -> None:
         """One after the other, until it is over."""
@@ -96,7 +99,9 @@ class Visits:
     async def _visit(self, session: str) -> None:
         # Unlimited history would be read over and over: the cost would grow with the journal.
         async with self._daemon.wire() as client:
+            asked = time.monotonic()
             last = int((await client.result("session/get", {"sessionId": session}))["lastSeq"])
+            self.answers.append(time.monotonic() - asked)
             after = max(0, last - self._dice.randrange(1, 600))
             await client.result(
                 "events/subscribe", {"scope": {"sessionId": session}, "afterSeq": after}
