@@ -153,10 +153,21 @@ def _conversation_commands(command: Command) -> None:
     permit.add_argument(
         "option", metavar="OPTION", nargs="?", help="an offered option, or simply allow or reject"
     )
+    permit.add_argument(
+        "--all", action="store_true", help="list also what was answered: how, when and by whom"
+    )
     permit.add_argument("--json", action="store_true", help="print the decisions")
 
 
 def _reading_commands(command: Command) -> None:
+    policy = command("policy", "show what the policy rules would have answered so far")
+    policy.add_argument("action", choices=["test"], help="try the rules on what agents have asked")
+    policy.add_argument("--session", metavar="SESSION", help="what was asked in this session only")
+    policy.add_argument(
+        "--rules", metavar="FILE", help="the [[policy.rules]] of this file instead of those in use"
+    )
+    policy.add_argument("--json", action="store_true", help="print the answers as they are")
+
     ls = command("ls", "list the sessions")
     ls.add_argument("--here", action="store_true", help="those of this folder only")
     ls.add_argument("--agent", metavar="ID", help="those of this agent only")

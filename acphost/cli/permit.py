@@ -10,9 +10,13 @@ from acphost.cli.daemon import pick, reach
 from acphost.cli.exits import CommandError, Exit
 from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
-from acphost.cli.render import question_of
+from acphost.cli.render import how_decided, question_of
 from acphost.cli.screen import Pen, age, err, one_line, out, short
+from acphost.client.client import Client
 from acphost.wire.host import Decision
+from acphost.wire.params import PermissionListParams
+
+_PAGE = 500
 
 
 def run(options: Options) -> int:
@@ -20,8 +24,25 @@ def run(options: Options) -> int:
     return anyio.run(_permit, options)
 
 
+async def all_decisions(client: Client, session_id: str | None = None) -> list[Decision]:
+    """Every question that was ever asked, page by page."""
+    found: list[Decision] = []
+    cursor: str | None = None
+    while True:
+        page = await client.list_decisions(
+            PermissionListParams(session_id=session_id, status="all", cursor=cursor, limit=_PAGE)
+        )
+        found += page.items
+        cursor = page.next_cursor
+        if cursor is None:
+            return found
+
+
 async def _permit(options: Options) -> int:
     async with reach(options) as client:
+        if options.all:
+            _list(await all_decisions(client), as_json=options.json)
+            return Exit.OK
         pending = {each.permission_id: each for each in (await client.list_decisions()).items}
         if options.permission is None:
             _list(list(pending.values()), as_json=options.json)
@@ -52,6 +73,9 @@ def _show(pen: Pen, decision: Decision) -> None:
         f"  (session {short(decision.session_id)}, {age(decision.created_at)})"
     )
     pen.line(head, "bold")
+    if decision.status != "pending":
+        pen.line(f"    {pen.safe(how_decided(decision))}")
+        return
     for option in _options(decision):
         pen.line(f"    {pen.safe(option.option_id):<16} {pen.safe(option.name)}")
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
-from acphost.cli.screen import Pen, one_line, short
+from acphost.cli.screen import Pen, age, one_line, short
 from acphost.cli.tools import ToolLines
 from acphost.wire.event import Event, Kind
+from acphost.wire.host import Decision
 
 _MARKS = {"completed": "✓", "in_progress": "▸"}
 _MEMORY = {
@@ -134,8 +135,7 @@ class Renderer:
     # -- decisions --------------------------------------------------------------------------------
 
     def _resolved(self, payload: Payload) -> None:
-        by = payload.get("by")
-        who = f" by {by.get('clientName')}" if isinstance(by, dict) else ""
+        who = _answered_by(payload.get("by"), payload.get("rule"))
         self._note(f"answered{who}: {payload.get('optionId') or payload.get('outcome')}", "green")
 
     def _expired(self, payload: Payload) -> None:
@@ -200,6 +200,27 @@ def question_of(payload: Payload) -> str:
     call = payload.get("toolCall")
     title = call.get("title") if isinstance(call, dict) else None
     return str(title or payload.get("kind") or "a permission")
+
+
+def how_decided(decision: Decision) -> str:
+    """Who answered what, and when; or that nobody has."""
+    if decision.status == "pending":
+        return "open"
+    when = age(decision.resolved_at) if decision.resolved_at is not None else ""
+    if decision.status == "expired":
+        return f"withdrawn, {when}"
+    who = _answered_by(msgspec.json.decode(decision.by), decision.rule)
+    return f"{decision.option_id or decision.outcome}{who}, {when}"
+
+
+def _answered_by(by: object, rule: object) -> str:
+    """A rule by its name, a person by client and actor."""
+    if rule is not None:
+        return f' by rule "{rule}"'
+    if isinstance(by, dict):
+        actor = f" ({by['actorId']})" if by.get("actorId") else ""
+        return f" by {by.get('clientName')}{actor}"
+    return ""
 
 
 def how_to_answer(payload: Payload) -> str:

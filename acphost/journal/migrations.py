@@ -253,7 +253,17 @@ _SECOND = Migration(
     ),
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_FIRST, _SECOND)
+_THIRD = Migration(
+    3,
+    "policy and usage",
+    (
+        "ALTER TABLE sessions ADD COLUMN policy BLOB NOT NULL DEFAULT X'5B5D'",
+        "ALTER TABLE sessions ADD COLUMN usage BLOB NOT NULL DEFAULT X'7B7D'",
+        "ALTER TABLE runs ADD COLUMN usage BLOB",
+    ),
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_FIRST, _SECOND, _THIRD)
 
 
 def schema_version(connection: sqlite3.Connection) -> int:

@@ -20,6 +20,8 @@ from acphost.journal.selects import (
     SESSIONS,
     SessionFilter,
     Table,
+    decision_cursor,
+    decision_place,
     last_seq_of,
     list_runs,
     list_sessions,
@@ -190,14 +192,21 @@ class Reader:
         session_key: int | None = None,
         run_key: int | None = None,
         status: str | None = None,
+        cursor: str | None = None,
         limit: int = 1000,
-    ) -> list[DecisionRow]:
-        """Decisions of a session, a run, or all, the oldest first."""
+    ) -> tuple[list[DecisionRow], str | None]:
+        """A page of decisions of a session, a run, or all, the oldest first; where the next begins.
+
+        Raises CursorMalformedError.
+        """
         equal = {"t.session_key": session_key, "t.run_key": run_key, "t.status": status}
         given = {column: value for column, value in equal.items() if value is not None}
         where = " AND ".join(f"{column} = ?" for column in given) or "true"
-        where = f"WHERE {where} ORDER BY t.created_at, t.permission_id LIMIT ?"
-        return await self._all(DECISIONS, where, *given.values(), limit)
+        where = f"WHERE {where} AND (t.created_at, t.permission_id) > (?, ?)"
+        where += " ORDER BY t.created_at, t.permission_id LIMIT ?"
+        at, after = decision_place(cursor)
+        rows = await self._all(DECISIONS, where, *given.values(), at, after, limit + 1)
+        return rows[:limit], decision_cursor(rows[limit - 1]) if len(rows) > limit else None
 
     async def binding(self, session_key: int) -> BindingRow | None:
         """The live binding of a session, else its latest."""

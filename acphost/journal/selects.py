@@ -210,6 +210,22 @@ def list_runs(
     return f"{RUNS.select}{where}ORDER BY t.key DESC LIMIT ?", (*parameters, limit)
 
 
+def decision_cursor(row: DecisionRow) -> str:
+    """Where a listing of decisions goes on after this one."""
+    return f"{row.created_at}.{row.permission_id}"
+
+
+def decision_place(cursor: str | None) -> tuple[int, str]:
+    """The time and id behind which a listing of decisions goes on.
+
+    Raises CursorMalformedError.
+    """
+    at, dot, permission_id = (cursor or "0.").partition(".")
+    if not dot or not _NUMBER(at):
+        raise CursorMalformedError(f"{cursor!r} is not a cursor of this listing")
+    return int(at), permission_id
+
+
 def read_cursor(text: str, size: int) -> list[int]:
     """The numbers of a listing's cursor.
 

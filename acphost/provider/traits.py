@@ -4,14 +4,14 @@ The base class is what the protocol promises (runtime `acp`); each file in `prov
 overrides what its agent really does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import msgspec
 
 from acphost.errors import AcpHostError, RemoteError
-from acphost.wire.acp import AgentCapabilities
+from acphost.wire.acp import AgentCapabilities, ToolReport
 from acphost.wire.agents import Finding
 from acphost.wire.event import Source
 
@@ -56,6 +56,17 @@ class TurnFacts(NamedTuple):
     remark: str | None
     #: It was the first prompt since the session was loaded or resumed.
     is_first: bool = False
+
+
+class KnownCall(Protocol):
+    """A tool call as far as it was told."""
+
+    id: str
+    title: str | None
+    name: str | None
+    kind: str | None
+    raw_input: msgspec.Raw | None
+    locations: msgspec.Raw | None
 
 
 class Verdict(NamedTuple):
@@ -134,6 +145,17 @@ class Traits:
     ) -> tuple[str, dict[str, object]] | None:
         """A request that clears a cancel which came too late; None: only a new binding does."""
         return None
+
+    def meant_call(self, asked: ToolReport, calls: Sequence[KnownCall]) -> str | None:
+        """Which of these open calls a question under an id of its own is about.
+
+        None: the id is that of the call, or nothing tells which it is.
+        """
+        return None
+
+    def tool_name(self, asked: ToolReport, meant: KnownCall | None) -> str | None:
+        """What the agent calls the tool that a question is about."""
+        return asked.name or (meant.name if meant is not None else None)
 
     def is_replay_noise(self, tag: str, update: msgspec.Raw) -> bool:
         """Whether a replayed update is the agent's own bookkeeping, not conversation."""

@@ -10,7 +10,7 @@ from acphost.journal.event import SYNTHETIC, Draft
 from acphost.journal.rows import RunRow
 from acphost.provider.connection import AgentGoneError
 from acphost.provider.traits import Traits
-from acphost.session.calls import OpenCalls
+from acphost.session.calls import CallBook
 from acphost.session.continuity import remote_error
 from acphost.session.ending import Ending
 from acphost.session.scribe import note
@@ -119,17 +119,17 @@ def conclude(
     return drafts
 
 
-def abandoned_tools(run: RunRow, open_calls: OpenCalls) -> list[Draft]:
+def abandoned_tools(run: RunRow, open_calls: CallBook) -> list[Draft]:
     """Close the calls that the agent left open: their outcome is unknown (TC-3)."""
     return [
         note(
             Kind.TOOL_FAILED,
-            {"toolCallId": tool_call_id, "status": "failed"},
+            {"toolCallId": call.id, "status": "failed"},
             run=run,
-            host={"outcome": "unknown"},
+            host={"outcome": "unknown", **msgspec.json.decode(call.host)},
             flags=SYNTHETIC,
         )
-        for tool_call_id in open_calls
+        for call in open_calls
     ]
 
 

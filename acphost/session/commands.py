@@ -62,6 +62,7 @@ class Commands:
         for index, path in enumerate(params.additional_directories):
             requests.check_directory(path, f"$.additionalDirectories[{index}]")
         requests.check_mcp_servers(params.mcp_servers)
+        requests.check_policy(params.policy)
         session_id, now = mint("sess"), self._now()
         if requests.has_secrets(params.mcp_servers):
             await self._vault.keep(session_id, msgspec.json.encode(params.mcp_servers))
@@ -78,6 +79,7 @@ class Commands:
             actor_id=origin.actor_id,
             additional_directories=msgspec.json.encode(params.additional_directories),
             mcp_servers=requests.masked_servers(params.mcp_servers),
+            policy=msgspec.json.encode(params.policy),
             created_at=now,
             updated_at=now,
         )
@@ -89,6 +91,7 @@ class Commands:
             "workspaceId": row.workspace_id,
             "title": row.title,
             "documentId": row.document_id,
+            **({"policy": params.policy} if params.policy else {}),
         }
         conversation.scribe.write([note(Kind.SESSION_CREATED, created, origin=origin)])
         return conversation

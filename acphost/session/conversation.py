@@ -39,6 +39,7 @@ from acphost.settings.model import Settings
 from acphost.wire.controls import SessionConfigureParams
 from acphost.wire.event import Kind, Origin
 from acphost.wire.host import ClosedBinding, ErrorWord, RunStatus, SessionStatus
+from acphost.wire.policy import PolicyRule
 
 
 class Conversation:
@@ -65,7 +66,9 @@ class Conversation:
         self._is_wanted = False
         self._starting = anyio.CancelScope()
         self.scribe = Scribe(writer, log, row, now)
-        desk = DecisionDesk(row, self._traits.source, now)
+        own = msgspec.json.decode(row.policy, type=list[PolicyRule])
+        # Its own rules first: they are the more particular ones.
+        desk = DecisionDesk(row, self._traits, now, lambda: [*own, *settings().policy.rules])
         self.state = state = SessionState(row, RunQueue(settings().queue.limit), desk)
         self.scribe.refresh = state.refresh
         self._configurator = Configurator(state, self.scribe)
@@ -86,6 +89,7 @@ class Conversation:
             permission_timeout=lambda: settings().permissions.timeout,
             configurator=self._configurator,
             on_question=self.questions.watch,
+            on_decided=self.questions.pass_on,
             on_dismissed=self.questions.dismiss,
         )
         self.binder = listener.binder = Binder(

@@ -1,6 +1,6 @@
 """Questions an agent puts to people: opened, answered once, or withdrawn (contract section 8)."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -11,9 +11,14 @@ from acphost.journal.event import Draft, RunRef, classify
 from acphost.journal.rows import DecisionRow, RunRow, SessionRow
 from acphost.journal.statements import Statement, save_decision
 from acphost.provider.switchboard import AgentRequest
+from acphost.provider.traits import Traits
+from acphost.session.calls import Call, CallBook, call_key
+from acphost.session.policy import Decided, decide
 from acphost.session.scribe import encode, note, run_ref
-from acphost.wire.acp import PermissionOption, PermissionRequest, lenient
-from acphost.wire.event import Kind, Origin, Source
+from acphost.session.subject import subject_of
+from acphost.wire.acp import PermissionOption, PermissionRequest, ToolCall, ToolReport, lenient
+from acphost.wire.event import Kind, Origin
+from acphost.wire.policy import PermissionSubject, PolicyRule
 
 CANCELLED: Mapping[str, object] = {"outcome": {"outcome": "cancelled"}}
 
@@ -40,13 +45,29 @@ class Change:
         self.statements += other.statements
 
 
+@dataclass(slots=True)
+class Opened:
+    """What came of a request: the question it is, and an option that a rule has chosen."""
+
+    change: Change
+    question: OpenQuestion | None = None
+    chosen: str | None = None
+
+
 class DecisionDesk:
     """The open questions of one session."""
 
-    def __init__(self, session: SessionRow, source: Source, now: Clock) -> None:
+    def __init__(
+        self,
+        session: SessionRow,
+        traits: Traits,
+        now: Clock,
+        rules: Callable[[], Iterable[PolicyRule]] = tuple,
+    ) -> None:
         self._session = session
-        self._source = source
+        self._traits = traits
         self._now = now
+        self._rules = rules
         self._open: dict[str, OpenQuestion] = {}
 
     def __len__(self) -> int:
@@ -57,9 +78,18 @@ class DecisionDesk:
         return self._open.get(permission_id)
 
     def open(
-        self, asked: AgentRequest, run: RunRow | None, *, timeout: float | None
-    ) -> tuple[OpenQuestion | None, Change]:
-        """Record a request for permission; None if it offers nothing to choose from."""
+        self,
+        asked: AgentRequest,
+        run: RunRow | None,
+        *,
+        timeout: float | None,
+        calls: CallBook | None = None,
+        by_rules: bool = True,
+    ) -> Opened:
+        """Record a request for permission; no question if it offers nothing to choose from.
+
+        Where a rule has an answer that is offered, it is given in the same step.
+        """
         raw = bytes(asked.params)
         try:
             request = lenient(PermissionRequest, raw)
@@ -68,22 +98,28 @@ class DecisionDesk:
         run_of = None if run is None else run_ref(run)
         if not request.options:
             draft = Draft(
-                Kind.EVIDENCE, raw, run_of, self._source,
+                Kind.EVIDENCE, raw, run_of, self._traits.source,
                 b'{"evidence":"permission_without_options"}', None, classify(raw),
             )  # fmt: skip
-            return None, Change([draft], [])
+            return Opened(Change([draft], []))
+        kind, call, key = _kind(request), None, None
+        if request.tool_call.tool_call_id:
+            call, key = self._meant(request.tool_call, calls)
+        subject = self._subject(request.tool_call, call, is_yes_or_no=kind != "choice")
+        decided = decide(subject, self._rules() if by_rules else ())
+        chosen = _offered(request.options, decided)
         now = self._now()
         row = DecisionRow(
             permission_id=mint("perm"),
-            kind=_kind(request),
+            kind=kind,
             session_key=self._session.key,
             session_id=self._session.session_id,
             run_key=None if run is None else run.key,
             run_id=None if run is None else run.run_id,
-            tool_call_key=request.tool_call.tool_call_id or None,
+            tool_call_key=key,
             options=encode(request.options),
             # The whole request is in the event; a diff of megabytes need not be kept twice.
-            request=encode({"toolCall": request.tool_call}),
+            request=encode({"toolCall": _shown(request.tool_call, call), "subject": subject}),
             created_at=now,
             expires_at=None if timeout is None else now + int(timeout * 1000),
         )
@@ -97,9 +133,38 @@ class DecisionDesk:
             raw,
         )
         draft = Draft(
-            Kind.PERMISSION_REQUESTED, payload, run_of, self._source, None, None, classify(payload)
-        )
-        return question, Change([draft], [save_decision(row)])
+            Kind.PERMISSION_REQUESTED, payload, run_of, self._traits.source,
+            _host_facts(key, call, decided, chosen), None, classify(payload),
+        )  # fmt: skip
+        change = Change([draft], [save_decision(row)])
+        if chosen is not None and decided.rule is not None:
+            change.add(self._close(question, "selected", chosen, None, decided.rule.name))
+        return Opened(change, question, chosen)
+
+    def _meant(self, asked: ToolReport, calls: CallBook | None) -> tuple[Call | None, str]:
+        """The call that a question is about, as far as that is known, and its key."""
+        if calls is None:
+            return None, call_key("-", asked.tool_call_id, 1)
+        meant = calls.find(asked.tool_call_id)
+        if meant is None:
+            named = self._traits.meant_call(asked, calls.candidates())
+            # Several questions may be about one call.
+            named = named or self._traits.meant_call(asked, list(calls))
+            meant = calls.find(named) if named is not None else None
+        if meant is None:
+            return None, calls.mention(asked.tool_call_id)
+        calls.claim(meant)
+        return meant, meant.key
+
+    def _subject(
+        self, asked: ToolReport, meant: Call | None, *, is_yes_or_no: bool
+    ) -> PermissionSubject:
+        session = self._session
+        more = msgspec.json.decode(session.additional_directories, type=list[str])
+        return subject_of(
+            asked, meant, agent_id=session.agent_id, tool=self._traits.tool_name(asked, meant),
+            cwd=session.cwd, roots=[session.cwd, *more], is_yes_or_no=is_yes_or_no,
+        )  # fmt: skip
 
     def resolve(
         self, permission_id: str, option_id: str, *, origin: Origin | None, rule: str | None = None
@@ -208,3 +273,33 @@ def _kind(request: PermissionRequest) -> str:
     if allowing > 1:
         return "choice"
     return "plan" if request.tool_call.kind == "switch_mode" else "permission"
+
+
+def _offered(options: list[PermissionOption], decided: Decided) -> str | None:
+    """The one option of the kind that a rule answers; None leaves the question to people."""
+    if decided.rule is None or decided.answer == "ask":
+        return None
+    fitting = [option.option_id for option in options if option.kind == decided.answer]
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _host_facts(
+    key: str | None, call: Call | None, decided: Decided, chosen: str | None
+) -> bytes | None:
+    """What stands beside a request: which call it means, and a rule that did not answer it."""
+    facts: dict[str, object] = {} if key is None else {"toolCallKey": key}
+    if call is not None and call.occurrence > 1:
+        facts["occurrence"] = call.occurrence
+    if decided.rule is not None and chosen is None:
+        facts["policy"] = {"rule": decided.rule.name, "answer": decided.answer}
+    return encode(facts) if facts else None
+
+
+def _shown(asked: ToolReport, meant: Call | None) -> ToolCall:
+    """What is told of the call in lists; what the request leaves out was told before."""
+    return ToolCall(
+        tool_call_id=asked.tool_call_id,
+        title=asked.title or (meant.title if meant is not None else None),
+        kind=asked.kind or (meant.kind if meant is not None else None),
+        status=asked.status,
+    )

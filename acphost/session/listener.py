@@ -7,7 +7,7 @@ from msgspec import Raw
 
 from acphost.errors import StorageError, StorageFullError
 from acphost.ids import Clock
-from acphost.journal.event import Draft, classify
+from acphost.journal.event import Draft, RunRef, classify
 from acphost.journal.writer import Ticket, Writer
 from acphost.provider.connection import AgentGoneError, method_not_found
 from acphost.provider.switchboard import AgentRequest
@@ -41,6 +41,7 @@ class Listener:
         configurator: Configurator,
         permission_timeout: Callable[[], float | None],
         on_question: Callable[[str], None],
+        on_decided: Callable[[AgentRequest, str, Ticket], None],
         on_dismissed: Callable[[list[AgentRequest], Ticket], None],
     ) -> None:
         self._state = state
@@ -52,6 +53,7 @@ class Listener:
         self._now = now
         self._permission_timeout = permission_timeout
         self._on_question = on_question
+        self._on_decided = on_decided
         self._on_dismissed = on_dismissed
         self._title_is_ours = state.row.title is not None
         self.binder: Binder | None = None
@@ -81,25 +83,12 @@ class Listener:
         self, tag: str, meaning: Meaning, updates: Sequence[Raw], payloads: list[bytes], at: int
     ) -> None:
         """Updates that mean the same, and their exact bytes."""
-        state = self._state
         replay = self.binder.replay if self.binder else None
         if replay is not None and meaning.matter is not Matter.SESSION:
             for update, payload in zip(updates, payloads, strict=True):
                 self._take_replay(replay, tag, meaning, update, payload, at)
             return
-        turn, run, host = state.turn, None, meaning.host
-        if turn is not None and turn.prompt_sent:
-            if meaning.matter is not Matter.SESSION:
-                turn.take(meaning, updates, at)
-                run = turn.ref
-            elif meaning.kind == Kind.USAGE_UPDATED:
-                run = turn.ref
-            turn.last_sign = at
-        elif meaning.matter is not Matter.SESSION:
-            late = state.late_run(at)
-            if late is not None:
-                run = run_ref(late)
-                host = LATE if host is None else host[:-1] + b"," + LATE[1:]
+        run, kind, host = self._place(meaning, updates, at)
         follow = self._followers.get(meaning.kind)
         if follow is not None:
             follow(updates[-1])
@@ -107,9 +96,30 @@ class Listener:
         together = [payloads] if not classify(b"".join(payloads)) else [[one] for one in payloads]
         for some in together:
             self._writer.append_alike(
-                self._log, meaning.kind, some, at=at, run=run, source=self._source, host=host,
+                self._log, kind, some, at=at, run=run, source=self._source, host=host,
                 flags=classify(some[0]),
             )  # fmt: skip
+
+    def _place(
+        self, meaning: Meaning, updates: Sequence[Raw], at: int
+    ) -> tuple[RunRef | None, str, bytes | None]:
+        """Which run updates belong to, as which kind, with what beside them."""
+        state, turn = self._state, self._state.turn
+        kind, host, tool = meaning.kind, meaning.host, meaning.tool
+        if turn is not None and turn.prompt_sent:
+            turn.last_sign = at
+            if meaning.matter is Matter.SESSION:
+                return turn.ref if kind == Kind.USAGE_UPDATED else None, kind, host
+            turn.take(meaning, updates, at)
+            if tool is not None:
+                kind, host = turn.calls.follow(kind, tool.tool_call_id, tool)
+            return turn.ref, kind, host
+        late = None if meaning.matter is Matter.SESSION else state.late_run(at)
+        if late is None:
+            return None, kind, host
+        if tool is not None and state.last_calls is not None:
+            kind, host = state.last_calls.follow(kind, tool.tool_call_id, tool)
+        return run_ref(late), kind, LATE if host is None else host[:-1] + b"," + LATE[1:]
 
     def _take_replay(
         self, replay: Replay, tag: str, meaning: Meaning, update: Raw, payload: bytes, at: int
@@ -183,17 +193,21 @@ class Listener:
 
     def _open_question(self, asked: AgentRequest) -> None:
         state, turn = self._state, self._state.turn
-        question, change = state.desk.open(
-            asked, turn.run if turn else None, timeout=self._permission_timeout()
-        )
         is_stopping = turn is not None and turn.run.cancel_requested_at is not None
+        opened = state.desk.open(
+            asked, turn.run if turn else None, timeout=self._permission_timeout(),
+            calls=turn.calls if turn else None, by_rules=not is_stopping,
+        )  # fmt: skip
+        question, change = opened.question, opened.change
         if is_stopping:
             # Nobody should be asked about this turn any more.
             change.add(state.desk.cancel_all(None)[1])
         ticket = self._scribe.write(change.drafts, statements=change.statements)
         if turn is not None:
             turn.alive.set()
-        if question is None or is_stopping:
+        if opened.chosen is not None:
+            self._on_decided(asked, opened.chosen, ticket)
+        elif question is None or is_stopping:
             self._on_dismissed([asked], ticket)
         else:
             self._on_question(question.row.permission_id)

@@ -237,12 +237,13 @@ class Queries:
         session_key = None
         if params.session_id is not None:
             session_key = (await self.session_row(params.session_id)).key
-        rows = await self._reader.decisions(
+        rows, cursor = await self._reader.decisions(
             session_key=session_key,
             status=None if params.status == "all" else params.status,
+            cursor=params.cursor,
             limit=_limit(params.limit),
         )
-        return _page([views.decision_view(row) for row in rows], None)
+        return _page([views.decision_view(row) for row in rows], cursor)
 
 
 def check_position(after: int, head: int) -> None:

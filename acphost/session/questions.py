@@ -50,7 +50,15 @@ class Questions:
         with anyio.CancelScope(shield=True):
             # The client may go away; its answer has been taken and must reach the agent.
             await self._scribe.durable(ticket)
-            question.asked.answer({"outcome": {"outcome": "selected", "optionId": option_id}})
+            question.asked.answer(_selected(option_id))
+
+    def pass_on(self, asked: AgentRequest, option_id: str, ticket: Ticket) -> None:
+        """A rule has answered: tell the agent once that is on disk."""
+        self._tasks.start_soon(self._tell, asked, option_id, ticket)
+
+    async def _tell(self, asked: AgentRequest, option_id: str, ticket: Ticket) -> None:
+        await self._scribe.durable(ticket)
+        asked.answer(_selected(option_id))
 
     def watch(self, permission_id: str) -> None:
         """A question was opened: see to it that it is not forgotten, where so configured."""
@@ -81,3 +89,7 @@ class Questions:
         await settled(self._writer, ticket)
         while asked:
             asked.pop().answer(CANCELLED)
+
+
+def _selected(option_id: str) -> dict[str, object]:
+    return {"outcome": {"outcome": "selected", "optionId": option_id}}

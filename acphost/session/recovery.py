@@ -26,7 +26,7 @@ from acphost.journal.tool_calls import tool_call_id
 from acphost.journal.writer import SessionLog
 from acphost.log import get_logger
 from acphost.session import closing
-from acphost.session.calls import OpenCalls
+from acphost.session.calls import CallBook
 from acphost.session.decisions import withdrawal
 from acphost.session.ending import Ending
 from acphost.session.scribe import note
@@ -179,7 +179,7 @@ async def _settle_queue(
 
 async def _abandoned_tools(reader: Reader, run: RunRow) -> Sequence[Draft]:
     """Close the tool calls that the run had open, as far as its events tell."""
-    open_calls = OpenCalls()
+    open_calls = CallBook(run.run_id)
     seq = (run.first_seq or 1) - 1
     while rows := await reader.events_after_seq(
         run.session_key, seq, limit=1000, max_bytes=1 << 20, run_key=run.key

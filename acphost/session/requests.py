@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from acphost.errors import InvalidParamsError
 from acphost.wire.params import RunCreateParams
+from acphost.wire.policy import PolicyRule
 
 #: Page text never enters a run by the client's metadata (contract section 2).
 _REFUSED = frozenset({"pageText", "pageXml", "contextBlocks", "selectedText", "evidence"})
@@ -157,6 +158,18 @@ def check_mcp_servers(servers: list[Raw]) -> None:
             raise InvalidParamsError(f"expected an absolute path - at `{where}.command`")
         if server.type in ("http", "sse") and not server.url:
             raise InvalidParamsError(f"expected a `url` - at `{where}`")
+
+
+def check_policy(rules: Sequence[PolicyRule]) -> None:
+    """Rules that can be meant. Raises InvalidParamsError."""
+    seen: set[str] = set()
+    for index, rule in enumerate(rules):
+        problem = rule.problem
+        if rule.name in seen:
+            problem = f"the name {rule.name!r} is taken by a rule before it"
+        seen.add(rule.name)
+        if problem is not None:
+            raise InvalidParamsError(f"{problem} - at `$.policy[{index}]`")
 
 
 def masked_servers(servers: list[Raw]) -> bytes:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from acphost.journal.rows import RunRow, SessionRow
+from acphost.session.calls import CallBook
 from acphost.session.decisions import DecisionDesk
 from acphost.session.queue import RunQueue
 from acphost.session.turn import Turn
@@ -34,6 +35,8 @@ class SessionState:
     #: The daemon drains: nothing new starts.
     closing: bool = False
     last_run: RunRow | None = None
+    #: The tool calls of that run; a late word may still end one.
+    last_calls: CallBook | None = None
     last_end: int = 0
     last_sign: int | None = None
     #: Interrupted runs that nobody has resumed or dismissed.
@@ -108,7 +111,7 @@ class SessionState:
         """Running without a sign of life; waiting for a person or a tool does not count (CL-1)."""
         if self.turn is None or self.row.status != SessionStatus.RUNNING:
             return False
-        if self.turn.open_tools or len(self.desk):
+        if self.turn.calls or len(self.desk):
             return False
         last = max(self.turn.last_sign, self.turn.run.started_at or 0)
         return now - last > threshold * 1000

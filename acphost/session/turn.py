@@ -11,7 +11,7 @@ from acphost.journal.rows import RunRow
 from acphost.journal.writer import Ticket
 from acphost.provider.switchboard import AgentRequest
 from acphost.provider.traits import TurnFacts
-from acphost.session.calls import OpenCalls
+from acphost.session.calls import CallBook
 from acphost.session.ending import Ending
 from acphost.session.updates import Matter, Meaning, text_of
 from acphost.wire.event import Kind
@@ -43,7 +43,7 @@ class Turn:
         self.updates = 0
         self.content = 0
         self.remark: str | None = ""
-        self.open_tools = OpenCalls()
+        self.calls = CallBook(run.run_id)
         self.last_sign = 0
 
     def take(self, meaning: Meaning, updates: Sequence[Raw], at: int) -> None:
@@ -53,7 +53,6 @@ class Turn:
         self.alive.set()
         if meaning.tool is not None:
             self.content += 1
-            self.open_tools.follow(meaning.kind, meaning.tool.tool_call_id)
         elif meaning.matter is Matter.CONTENT:
             self.content += len(updates)
             if meaning.kind == Kind.MESSAGE_DELTA:

@@ -153,11 +153,12 @@ class Turns:
         """Close the turn with its one terminal event, and decide what the queue does next."""
         state, run = self._state, turn.run
         withdrawn, change = state.desk.withdraw_all("the turn ended")
-        before = [*closing.abandoned_tools(run, turn.open_tools), *change.drafts]
+        before = [*closing.abandoned_tools(run, turn.calls), *change.drafts]
         drafts = closing.conclude(
             run, ending, before, next_seq=self._scribe.next_seq, now=self._now()
         )
         state.turn, state.last_run, state.last_end = None, run, self._now()
+        state.last_calls = turn.calls
         self._row.last_run_status = run.status
         if run.status == RunStatus.INTERRUPTED:
             state.unresolved.add(run.run_id)

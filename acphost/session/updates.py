@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw
 
-from acphost.wire.acp import MessageChunk, ToolCall, UpdateTag, lenient
+from acphost.wire.acp import MessageChunk, ToolReport, UpdateTag, lenient
 from acphost.wire.event import Kind
 
 
@@ -28,7 +28,7 @@ class Meaning(NamedTuple):
     matter: Matter
     #: What the host knows beside the payload: encoded JSON, or nothing.
     host: bytes | None = None
-    tool: ToolCall | None = None
+    tool: ToolReport | None = None
 
 
 class _Block(msgspec.Struct, gc=False):
@@ -114,7 +114,7 @@ def _read_one(update: Raw) -> tuple[str, Meaning]:
 
 def _read_tool(tag: str, update: Raw) -> Meaning:
     try:
-        tool = lenient(ToolCall, update)
+        tool = lenient(ToolReport, update)
     except msgspec.DecodeError:
         return _MALFORMED
     if not tool.tool_call_id:

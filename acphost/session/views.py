@@ -58,6 +58,7 @@ def session_view(
         recovery=recovery,
         agent_mode=controls.mode,
         settable=list(controls.all()) if is_whole else UNSET,
+        policy=Raw(row.policy),
     )
 
 

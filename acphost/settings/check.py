@@ -80,7 +80,17 @@ def _check_dict(value: dict[str, object], wanted: Any, key: KeyPath) -> Iterator
 def _check_list(value: list[object], wanted: Any, key: KeyPath) -> Iterator[Finding]:  # noqa: ANN401  a type expression
     (item_type,) = get_args(wanted)
     for number, item in enumerate(value):
-        yield from _check_leaf(item, item_type, (*key, f"[{number}]"))
+        place = (*key, f"[{number}]")
+        yield from check(item, item_type, place)
+        if isinstance(item, dict):
+            yield from _check_whole(item, item_type, place)
+
+
+def _check_whole(item: dict[str, object], shape: Any, key: KeyPath) -> Iterator[Finding]:  # noqa: ANN401  a type expression
+    """A table in a list is one file's alone: nothing that it lacks can come from another."""
+    for field in msgspec.structs.fields(shape):
+        if field.required and field.encode_name not in item:
+            yield Finding(key, f'lacks "{field.encode_name}", expected {expectation(field.type)}')
 
 
 def _check_leaf(value: object, wanted: Any, key: KeyPath) -> Iterator[Finding]:  # noqa: ANN401  a type expression
@@ -114,6 +124,8 @@ def _words(info: inspect.Type) -> str:
             return "one of " + ", ".join(f'"{value}"' for value in values)
         case inspect.IntType(ge=low, le=high):
             return f"an integer from {low} to {high}"
+        case inspect.ListType(item_type=inspect.StructType()):
+            return "a list of tables"
         case inspect.ListType():
             return "a list of strings"
         case inspect.DictType():

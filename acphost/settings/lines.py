@@ -51,6 +51,9 @@ class _Scanner:
         #: For each open bracket of a value: the path that keys inside it belong to.
         self._open: list[KeyPath] = []
         self._in_header = False
+        self._is_list = False
+        #: How many tables of each list there were.
+        self._items: dict[KeyPath, int] = {}
         self._at_start = True
 
     def word(self, text: str) -> None:
@@ -63,6 +66,7 @@ class _Scanner:
                 self._end_of_line(line)
                 return
             case "[" if self._at_start or (self._in_header and not self._words):
+                self._is_list = self._in_header
                 self._in_header = True
             case "]" if self._in_header:
                 pass
@@ -88,8 +92,13 @@ class _Scanner:
         if self._in_header:
             self._table = self._take_words()
             self._record(self._table, line)
+            if self._is_list:
+                number = self._items.get(self._table, 0)
+                self._items[self._table] = number + 1
+                self._table = (*self._table, f"[{number}]")
+                self._record(self._table, line)
         self._words.clear()
-        self._in_header = False
+        self._in_header = self._is_list = False
         self._at_start = True
 
     def _record(self, path: KeyPath, line: int) -> None:

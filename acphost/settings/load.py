@@ -10,9 +10,10 @@ import msgspec
 from acphost.errors import ConfigError
 from acphost.settings.check import Finding, Mistake
 from acphost.settings.environment import expand_home
-from acphost.settings.model import AgentSettings, Settings
+from acphost.settings.model import AgentSettings, ConfigFile, Settings
 from acphost.settings.places import chosen_place, shipped_folder, user_folder
-from acphost.settings.read import Document, read_files, refuse
+from acphost.settings.read import Document, read_file, read_files, refuse
+from acphost.wire.policy import PolicyRule
 
 #: Stands in a command for the interpreter that runs this program.
 PYTHON = "{python}"
@@ -42,7 +43,7 @@ def load_settings(
     merged: dict[str, object] = {}
     for document in [*read_files(shipped_folder()), *documents]:
         merged = _merged(merged, document.table)
-    refuse(_agents_without_program(merged, documents))
+    refuse([*_agents_without_program(merged, documents), *_unsound_rules(documents)])
     for name, variable in _OVERRIDES.items():
         path = _named(name, variable, flags, environ)
         if path is not None:
@@ -70,6 +71,13 @@ def load_sound_settings(*, flags: Mapping[str, object], environ: Mapping[str, st
             if not wrong - without:
                 raise
             without |= wrong
+
+
+def load_rules(path: Path) -> list[PolicyRule]:
+    """The policy rules of one file, which may say other things besides. Raises ConfigError."""
+    document = read_file(path)
+    refuse(_unsound_rules([document]))
+    return msgspec.convert(document.table, ConfigFile).policy.rules
 
 
 def mistakes_of(problem: ConfigError) -> list[dict[str, object]]:
@@ -116,6 +124,23 @@ def _agents_without_program(
             )
             document = next(d for d in documents if name in _agents(d.table))
             yield document.placed(finding)
+
+
+def _unsound_rules(documents: list[Document]) -> Iterator[Mistake]:
+    """Policy rules that are well formed and yet cannot be meant."""
+    for document in documents:
+        policy = document.table.get("policy")
+        rules = policy.get("rules") if isinstance(policy, dict) else None
+        seen: set[str] = set()
+        for number, rule in enumerate(rules or []):
+            found = msgspec.convert(rule, PolicyRule)
+            problem = found.problem
+            if problem is None and found.name in seen:
+                problem = f"the name {found.name!r} is taken by a rule before it"
+            seen.add(found.name)
+            if problem is not None:
+                key = ("policy", "rules", f"[{number}]")
+                yield document.placed(Finding(key, problem))
 
 
 def _agents(table: Mapping[str, object]) -> dict[str, object]:

@@ -9,6 +9,8 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from acphost.wire.policy import PolicyRule
+
 DAY = 86_400
 
 Seconds = Annotated[
@@ -100,6 +102,12 @@ class PermissionSettings(Table, frozen=True):
     unattended: Literal["wait", "reject"] = "wait"
 
 
+class PolicySettings(Table, frozen=True):
+    """Rules that answer agents' requests for permission; the first that fits decides."""
+
+    rules: list[PolicyRule] = msgspec.field(default_factory=list)
+
+
 class RestartSettings(Table, frozen=True):
     """How often an agent that dies is started again."""
 
@@ -149,6 +157,7 @@ class ConfigFile(AgentsFile, frozen=True):
     journal: JournalSettings = JournalSettings()
     drain: DrainSettings = DrainSettings()
     permissions: PermissionSettings = PermissionSettings()
+    policy: PolicySettings = PolicySettings()
 
 
 class Settings(ConfigFile, frozen=True, kw_only=True):

@@ -60,14 +60,28 @@ def read_files(place: Path, *, without: Collection[str] = ()) -> list[Document]:
     return read
 
 
+def read_file(path: Path) -> Document:
+    """One file that has the shape of a main file. Raises ConfigError."""
+    document = _read(path)
+    if isinstance(document, Mistake):
+        raise refusal([document])
+    refuse(map(document.placed, _findings(document.table, ConfigFile)))
+    return document
+
+
 def refuse(found: Iterable[Mistake]) -> None:
     """Raise ConfigError with all mistakes, one to a line, if there are any."""
     mistakes = list(found)
     if mistakes:
-        raise ConfigError(
-            "\n".join(map(str, mistakes)),
-            mistakes=[{**mistake._asdict(), "key": dotted(mistake.key)} for mistake in mistakes],
-        )
+        raise refusal(mistakes)
+
+
+def refusal(mistakes: list[Mistake]) -> ConfigError:
+    """The error that tells them."""
+    return ConfigError(
+        "\n".join(map(str, mistakes)),
+        mistakes=[{**mistake._asdict(), "key": dotted(mistake.key)} for mistake in mistakes],
+    )
 
 
 def _findings(table: dict[str, object], shape: type[Table]) -> list[Finding]:

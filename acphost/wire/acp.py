@@ -109,6 +109,16 @@ class ToolCall(AcpStruct, frozen=True):
     status: str | None = None
 
 
+class ToolReport(ToolCall, frozen=True):
+    """A tool call or its update with what it is about, unread."""
+
+    name: str | None = None
+    meta: Raw | UnsetType = msgspec.field(name="_meta", default=UNSET)
+    raw_input: Raw | UnsetType = UNSET
+    locations: Raw | UnsetType = UNSET
+    content: Raw | UnsetType = UNSET
+
+
 class PermissionOption(AcpStruct, frozen=True):
     """One offered answer; the kind is a hint, the id is what counts."""
 
@@ -121,7 +131,7 @@ class PermissionRequest(AcpStruct, frozen=True):
     """`session/request_permission`."""
 
     session_id: str = ""
-    tool_call: ToolCall = ToolCall()
+    tool_call: ToolReport = ToolReport()
     options: list[PermissionOption] = []
 
 

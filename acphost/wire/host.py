@@ -131,6 +131,8 @@ class Session(HostRecord, frozen=True):
     agent_mode: str | None = None
     #: What can be set by `session/configure`; only where one session is asked for.
     settable: list[Control] | msgspec.UnsetType = msgspec.UNSET
+    #: The rules that answer for a person in this session, before those of the configuration.
+    policy: Raw = Raw(b"[]")
 
 
 class Run(HostRecord, frozen=True):

@@ -6,6 +6,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from acphost.wire.base import HostParams, Position
+from acphost.wire.policy import PolicyRule
 
 
 class NoParams(HostParams, frozen=True):
@@ -42,6 +43,8 @@ class SessionCreateParams(HostParams, frozen=True):
     document_id: str | None = None
     additional_directories: list[str] = []
     mcp_servers: list[Raw] = []
+    #: Rules of this session alone; looked at before those of the configuration.
+    policy: list[PolicyRule] = []
     start: bool = False
 
 

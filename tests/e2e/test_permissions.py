@@ -31,7 +31,7 @@ async def test_the_answer_reaches_the_agent() -> None:
 
         assert waiting.status == "waiting"
         assert (question.kind, question.host_run_id) == ("permission", run.host_run_id)
-        assert question.tool_call_key == "c1"
+        assert question.tool_call_key == f"{run.host_run_id}/c1/1"
         assert (decided.status, decided.outcome, decided.option_id) == ("resolved", "selected", "a")
         assert ended.status == "completed"
         assert await daemon.text(run) == "a"

@@ -136,7 +136,7 @@ async def test_rows_of_every_table_come_back_as_they_were(path: Path) -> None:
         assert await reader.session("sess_1") == await reader.session_by_key(1) == session
         assert await reader.run("run_1") == run
         assert await reader.decision("perm_1") == decision
-        assert await reader.decisions(session_key=1, status="pending") == [decision]
+        assert await reader.decisions(session_key=1, status="pending") == ([decision], None)
         assert await reader.binding(1) == binding
         assert await reader.bindings(1) == [binding]
         assert await reader.processes() == [process]

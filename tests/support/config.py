@@ -34,4 +34,6 @@ def _members(table: Table) -> list[str]:
 def _value(value: object) -> str:
     if isinstance(value, Mapping):
         return "{ " + ", ".join(_members(value)) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_value, value)) + "]"
     return json.dumps(value, ensure_ascii=False)

@@ -1,7 +1,7 @@
 """Hermes Agent 0.19: what it really does (agents/hermes NOTES, sections 5, 6 and 8)."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import ClassVar
@@ -10,6 +10,7 @@ import msgspec
 
 from acphost.provider.traits import (
     SESSION_LOST,
+    KnownCall,
     LoadStatus,
     ProcessModel,
     Rung,
@@ -17,8 +18,9 @@ from acphost.provider.traits import (
     TurnFacts,
     Verdict,
 )
-from acphost.wire.acp import AgentCapabilities, SessionOpened
+from acphost.wire.acp import AgentCapabilities, SessionOpened, ToolReport, lenient
 from acphost.wire.agents import Finding, Severity
+from acphost.wire.base import AcpStruct
 from acphost.wire.event import Source
 
 _OPENED = msgspec.json.Decoder(SessionOpened)
@@ -27,6 +29,20 @@ _QUEUED_REMARK = "Queued for the next turn."
 _MODE = re.compile(r"""\bmode:\s*["']?(\w+)""")
 _DEFAULT_MODE = "smart"
 _MANUAL = "set `approvals: {mode: manual}` in %s"
+#: Ids of questions; those of calls are "tc-" and hex digits (section 5).
+_QUESTION = re.compile(r"(?:edit-approval|perm-check)-\d+\Z")
+
+
+class _Arguments(AcpStruct, frozen=True):
+    path: str | None = None
+
+
+class _Input(AcpStruct, frozen=True):
+    """The raw input of a question: an edit's has `tool` and `arguments`, a command's `command`."""
+
+    tool: str | None = None
+    arguments: _Arguments = _Arguments()
+    command: str | None = None
 
 
 class Hermes(Traits):
@@ -80,6 +96,28 @@ class Hermes(Traits):
         # Answered in full although a cancel was written: it now waits for the next prompt.
         return Verdict("completed", cancel_lingers=facts.cancel_sent)
 
+    def meant_call(self, asked: ToolReport, calls: Sequence[KnownCall]) -> str | None:
+        """The last open call of the kind, sooner one whose title ends with the same words."""
+        if not _QUESTION.match(asked.tool_call_id):
+            return None
+        given = _input_of(asked)
+        words = given.command or given.arguments.path
+        alike = [call for call in calls if call.kind == asked.kind]
+        same = [call for call in alike if words and (call.title or "").endswith(f": {words}")]
+        # Edits are asked about one after the other, in the order in which they were announced.
+        return same[0].id if same else alike[-1].id if alike else None
+
+    def tool_name(self, asked: ToolReport, meant: KnownCall | None) -> str | None:
+        """A title is the tool, a colon, and what it is used on."""
+        given = _input_of(asked)
+        if given.tool is not None:
+            return given.tool
+        title = (meant.title if meant is not None else None) or ""
+        name, colon, _ = title.partition(": ")
+        if colon and name.isidentifier():
+            return name
+        return "terminal" if given.command is not None else super().tool_name(asked, meant)
+
     def cancel_cure(
         self, acp_session_id: str, model_id: str | None
     ) -> tuple[str, dict[str, object]] | None:
@@ -128,3 +166,12 @@ def _approvals_mode(config: str) -> str:
         found = _MODE.search("\n".join([inline, *block]))
         return found[1] if found else _DEFAULT_MODE
     return _DEFAULT_MODE
+
+
+def _input_of(asked: ToolReport) -> _Input:
+    if isinstance(asked.raw_input, msgspec.Raw):
+        try:
+            return lenient(_Input, asked.raw_input)
+        except msgspec.DecodeError:
+            pass
+    return _Input()

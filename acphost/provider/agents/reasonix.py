@@ -1,7 +1,8 @@
 """Reasonix 1.x (Go) and 0.x (TypeScript): what they really do (agents/reasonix NOTES)."""
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -10,18 +11,30 @@ import msgspec
 from acphost.errors import AcpHostError, RemoteError
 from acphost.provider.traits import (
     INVALID_PARAMS,
+    KnownCall,
     LoadStatus,
     ProcessModel,
     Traits,
     TurnFacts,
     Verdict,
 )
-from acphost.wire.acp import MessageChunk, lenient
+from acphost.wire.acp import MessageChunk, ToolReport, lenient
 from acphost.wire.agents import Finding, Severity
+from acphost.wire.base import AcpStruct
 from acphost.wire.event import Source
 
 #: The agent's own preamble, replayed as if the user had said it (section 3, load).
 _PREAMBLE = "<session-context"
+#: Ids of questions: about a call, or of the tool that asks people (section 3, permissions).
+_QUESTION = re.compile(r"(?:gate-\d+|ask-\d+-q\d+)\Z")
+
+
+class _Gate(AcpStruct, frozen=True):
+    tool: str | None = None
+
+
+class _Meta(msgspec.Struct, frozen=True, rename={"gate": "reasonix.io"}):
+    gate: _Gate = _Gate()
 
 
 class Reasonix(Traits):
@@ -44,6 +57,37 @@ class Reasonix(Traits):
         if facts.error is None and facts.stop_reason == "error":
             return Verdict("failed", "agent_error", "the agent reported an error without a text")
         return super().judge_turn(facts)
+
+    def meant_call(self, asked: ToolReport, calls: Sequence[KnownCall]) -> str | None:
+        """The first open call with the same input, else the first of that tool or kind."""
+        if not _QUESTION.match(asked.tool_call_id):
+            return None
+        if asked.tool_call_id.startswith("ask-"):
+            return next((call.id for call in calls if call.title == "ask"), None)
+        given, tool = _value(asked.raw_input), self.tool_name(asked, None)
+        ways: tuple[Callable[[KnownCall], bool], ...] = (
+            lambda call: given is not None and _value(call.raw_input) == given,
+            lambda call: tool is not None and call.title == tool,
+            # MCP tools are called through another one.
+            lambda call: call.title == "use_capability",
+            lambda call: call.kind == asked.kind,
+        )
+        for is_meant in ways:
+            found = next(filter(is_meant, calls), None)
+            if found is not None:
+                return found.id
+        return None
+
+    def tool_name(self, asked: ToolReport, meant: KnownCall | None) -> str | None:
+        """Told in a member of its own; the title of a call is the tool."""
+        if isinstance(asked.meta, msgspec.Raw):
+            try:
+                tool = lenient(_Meta, asked.meta).gate.tool
+            except msgspec.DecodeError:
+                tool = None
+            if tool is not None:
+                return tool
+        return meant.title if meant is not None else super().tool_name(asked, meant)
 
     def is_replay_noise(self, tag: str, update: msgspec.Raw) -> bool:
         """The replayed preamble is the agent's, not the user's."""
@@ -108,3 +152,10 @@ def _variables(file: Path) -> set[str]:
     except OSError:
         return set()
     return {line.partition("=")[0].removeprefix("export ").strip() for line in lines if "=" in line}
+
+
+def _value(raw: msgspec.Raw | msgspec.UnsetType | None) -> object:
+    try:
+        return msgspec.json.decode(raw) if isinstance(raw, msgspec.Raw) else None
+    except msgspec.DecodeError:
+        return None

@@ -9,7 +9,7 @@ from acphost.errors import AgentUnavailableError, AuthRequiredError, RemoteError
 from acphost.provider.connection import AgentGoneError
 from acphost.provider.traits import Traits
 from acphost.session import closing
-from acphost.session.calls import OpenCalls
+from acphost.session.calls import CallBook
 from acphost.session.ending import Ending
 from acphost.session.turn import Turn
 from acphost.session.updates import Matter, Meaning
@@ -98,7 +98,7 @@ def test_a_run_that_could_not_start(error: Exception, code: str) -> None:
 
 def test_the_terminal_event_is_the_last_and_the_row_knows_where_it_is() -> None:
     run = run_row(1, status="running", first_seq=3)
-    calls = OpenCalls()
+    calls = CallBook("run_1")
     calls.follow(Kind.TOOL_STARTED, "c1")
     before = closing.abandoned_tools(run, calls)
     ending = Ending(status=RunStatus.COMPLETED, stop_reason="end_turn", extra={"response": {}})
@@ -117,11 +117,11 @@ def test_the_terminal_event_is_the_last_and_the_row_knows_where_it_is() -> None:
 
 
 def test_abandoned_calls_are_synthetic_and_of_unknown_outcome() -> None:
-    calls = OpenCalls()
+    calls = CallBook("run_1")
     calls.follow(Kind.TOOL_UPDATED, "c1")
     (draft,) = closing.abandoned_tools(run_row(1), calls)
     assert draft.kind == "tool.failed"
     assert draft.flags & 1
     assert draft.host is not None
-    assert json.loads(draft.host) == {"outcome": "unknown"}
+    assert json.loads(draft.host) == {"outcome": "unknown", "toolCallKey": "run_1/c1/1"}
     assert json.loads(draft.payload)["toolCallId"] == "c1"

@@ -7,7 +7,9 @@ import pytest
 from msgspec import Raw
 
 from acphost.errors import InvalidParamsError, PermissionNotFoundError
+from acphost.provider.agents.registry import TRAITS
 from acphost.provider.switchboard import AgentRequest
+from acphost.session.calls import CallBook
 from acphost.session.decisions import DecisionDesk, OpenQuestion, already_resolved
 from acphost.wire.event import Origin
 from tests.support.stores import now, run_row, session_row
@@ -25,11 +27,11 @@ def request(*options: object, **tool_call: object) -> AgentRequest:
 
 
 def desk() -> DecisionDesk:
-    return DecisionDesk(session_row(), "hermes", now)
+    return DecisionDesk(session_row(), TRAITS["hermes"], now)
 
 
 def opened(at: DecisionDesk, asked: AgentRequest, timeout: float | None = None) -> OpenQuestion:
-    question, _ = at.open(asked, run_row(1), timeout=timeout)
+    question = at.open(asked, run_row(1), timeout=timeout).question
     assert question is not None
     return question
 
@@ -40,12 +42,14 @@ def said(payload: bytes) -> Any:  # noqa: ANN401  it is JSON
 
 def test_a_question_is_recorded_with_all_that_was_asked() -> None:
     asked = request(ALLOW, DENY, toolCallId="c1", title="Edit", extra=[1])
-    question, change = desk().open(asked, run_row(1), timeout=2.0)
+    calls = CallBook("run_1")
+    opened = desk().open(asked, run_row(1), timeout=2.0, calls=calls)
+    question, change = opened.question, opened.change
 
     assert question is not None
     row = question.row
     assert (row.status, row.kind, row.tool_call_key, row.run_id) == (
-        "pending", "permission", "c1", "run_1",
+        "pending", "permission", "run_1/c1/1", "run_1",
     )  # fmt: skip
     assert row.expires_at == now() + 2000
     (draft,) = change.drafts
@@ -138,11 +142,11 @@ def test_kinds_of_questions(
 @pytest.mark.parametrize("params", [b"{}", b"[]", b'{"options":[]}', b'{"options":[{"no":"id"}]}'])
 def test_with_nothing_to_choose_from_there_is_no_question(params: bytes) -> None:
     asked = AgentRequest(1, "session/request_permission", Raw(params), None)  # type: ignore[arg-type]
-    question, change = desk().open(asked, None, timeout=None)
+    opened = desk().open(asked, None, timeout=None)
 
-    assert question is None
-    assert [draft.kind for draft in change.drafts] == ["evidence"]
-    assert change.drafts[0].payload == params
+    assert opened.question is None
+    assert [draft.kind for draft in opened.change.drafts] == ["evidence"]
+    assert opened.change.drafts[0].payload == params
 
 
 def test_one_bad_option_does_not_spoil_the_others() -> None:

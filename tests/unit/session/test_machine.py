@@ -12,6 +12,7 @@ from hypothesis.stateful import (
 )
 
 from acphost.errors import QueueFullError
+from acphost.provider.agents.registry import TRAITS
 from acphost.session.decisions import DecisionDesk
 from acphost.session.queue import RunQueue, Waiting
 from acphost.session.state import SessionState
@@ -38,7 +39,7 @@ class SessionMachine(RuleBasedStateMachine):
         self.started: list[str] = []
 
     def _fresh(self) -> SessionState:
-        return SessionState(self.row, RunQueue(LIMIT), DecisionDesk(self.row, "acp", now))
+        return SessionState(self.row, RunQueue(LIMIT), DecisionDesk(self.row, TRAITS["acp"], now))
 
     @rule(target=runs)
     def send(self) -> str:

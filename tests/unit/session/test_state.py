@@ -7,13 +7,14 @@ import pytest
 from msgspec import Raw
 
 from acphost.journal.rows import RunRow
+from acphost.provider.agents.registry import TRAITS
 from acphost.provider.switchboard import AgentRequest
 from acphost.session.decisions import DecisionDesk
 from acphost.session.queue import RunQueue, Waiting
 from acphost.session.state import LATE_WINDOW, SessionState
 from acphost.session.turn import Turn
 from acphost.session.updates import Matter, Meaning
-from acphost.wire.acp import ToolCall
+from acphost.wire.acp import ToolReport
 from acphost.wire.event import Kind
 from acphost.wire.host import SessionStatus
 from tests.support.stores import now, run_row, session_row
@@ -23,7 +24,7 @@ QUESTION = Raw(b'{"sessionId":"s","toolCall":{},"options":[{"optionId":"a","kind
 
 def state() -> SessionState:
     row = session_row()
-    return SessionState(row, RunQueue(limit=10), DecisionDesk(row, "acp", now))
+    return SessionState(row, RunQueue(limit=10), DecisionDesk(row, TRAITS["acp"], now))
 
 
 def running(run: RunRow | None = None) -> Turn:
@@ -144,7 +145,8 @@ def test_a_person_or_a_tool_may_take_its_time() -> None:
     session = state()
     run(session)
     assert session.turn is not None
-    tool = Meaning(Kind.TOOL_STARTED, Matter.TOOL, tool=ToolCall(tool_call_id="c"))
+    tool = Meaning(Kind.TOOL_STARTED, Matter.TOOL, tool=ToolReport(tool_call_id="c"))
+    session.turn.calls.follow(Kind.TOOL_STARTED, "c")
     session.turn.take(tool, [Raw(b"{}")], now())
     session.refresh()
     assert not session.is_quiet(now() + 10_000, threshold=1.0)

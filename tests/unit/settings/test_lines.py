@@ -46,7 +46,8 @@ def test_every_table_and_key_has_its_line() -> None:
         ("a", "b", "table", "l"): 14,
         ("a", "b", "table", "m"): 15,
         ("list",): 16,
-        ("list", "n"): 17,
+        ("list", "[0]"): 16,
+        ("list", "[0]", "n"): 17,
     }
 
 

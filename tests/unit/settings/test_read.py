@@ -14,7 +14,7 @@ FROM_ZERO = "expected a number of seconds from 0 to 86400"
 ABOVE_ZERO = "expected a number of seconds above 0, at most 86400"
 VARIABLE = "expected the name of an environment variable"
 AGENT_ID = 'the name must be an agent id: lower-case letters, digits, "-" and "_"'
-MAIN_KEYS = "admins, agents, drain, journal, limits, permissions, queue, socket, state_dir"
+MAIN_KEYS = "admins, agents, drain, journal, limits, permissions, policy, queue, socket, state_dir"
 
 MISTAKES = {
     "[queue]\nlimt = 1": '2: queue.limt: unknown key, did you mean "limit"?',
@@ -51,6 +51,24 @@ MISTAKES = {
         '2: agents.x.restart.limits: unknown key, did you mean "limit"?'
     ),
     "[agents.'Big Bot']\ncommand = ['x']": f'1: agents."Big Bot": {AGENT_ID}',
+    "policy.rules = 3": "1: policy.rules: expected a list of tables, got 3",
+    "policy.rules = [3]": "1: policy.rules[0]: expected a table, got 3",
+    "[[policy.rules]]\nname = 'a'\nanswer = 'ask'\n[[policy.rules]]\nname = 'b'\nanswer = 'yes'": (
+        '6: policy.rules[1].answer: expected one of "allow_once", "ask", "reject_once", got "yes"'
+    ),
+    "[[policy.rules]]\nanswer = 'ask'\nname = 'a'\nkind = ['read']": (
+        '4: policy.rules[0].kind: unknown key, did you mean "kinds"?'
+    ),
+    "[[policy.rules]]\nname = 'a'": (
+        '1: policy.rules[0]: lacks "answer", expected one of "allow_once", "ask", "reject_once"'
+    ),
+    "[[policy.rules]]\nname = 'a'\nanswer = 'allow_once'": (
+        "1: policy.rules[0]: it would allow everything: "
+        "name agents, kinds, tools, paths or commands"
+    ),
+    "[[policy.rules]]\nname = 'timeout'\nanswer = 'ask'": (
+        "1: policy.rules[0]: the name 'timeout' stands for the host's own answers, choose another"
+    ),
     "agents.x.init-timeout = 1": (
         '1: agents.x.init-timeout: unknown key, did you mean "init_timeout"?'
     ),
