@@ -50,12 +50,12 @@ class SessionRow:
     cold_packet_bytes: int | None = None
     cold_truncated_reason: str | None = None
     settings: bytes = b"{}"
+    created_at: int
+    updated_at: int
     #: Rules that answer for a person in this session, before those of the configuration.
     policy: bytes = b"[]"
     #: What its turns have used so far, as `session.usage` keeps it.
     usage: bytes = b"{}"
-    created_at: int
-    updated_at: int
     #: Last seq in the journal, and runs waiting, at the moment of reading.
     last_seq: int = _derived(0)
     queued_count: int = _derived(0)
@@ -97,8 +97,6 @@ class RunRow:
     is_empty: bool = False
     continuity: str | None = None
     acp_session_id: str | None = None
-    #: What it has used, as `session.usage` keeps it; None: nothing is known.
-    usage: bytes | None = None
     cancel_requested_at: int | None = None
     hold_after: bool = False
     first_seq: int | None = None
@@ -110,6 +108,8 @@ class RunRow:
     started_at: int | None = None
     ended_at: int | None = None
     updated_at: int
+    #: What it has used, as `session.usage` keeps it; None: nothing is known.
+    usage: bytes | None = None
     #: Of a pending run: how many runs of its session go before it, a running one included.
     queue_position: int | None = _derived(None)
 
