@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-b8c19e05881a";
+export const schemaRevision = "1-e5e8e76291cb";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -497,6 +497,23 @@ export interface PermissionRespondParams {
   _meta?: unknown;
 }
 
+/** Answers the permission requests that fit all it names; a list fits by any of its entries. */
+export interface PolicyRule {
+  /** Shown and journaled with each answer it gives. */
+  name: string;
+  answer: "allow_once" | "ask" | "reject_once";
+  /** Ids of agents. */
+  agents?: string[];
+  /** Kinds of tools, as the protocol has them. */
+  kinds?: Array<"delete" | "edit" | "execute" | "fetch" | "move" | "other" | "read" | "search" | "switch_mode" | "think">;
+  /** Names of tools, as the agent calls them. */
+  tools?: string[];
+  /** Folders or files: absolute, from the home with `~`, or below each root of the session. */
+  paths?: string[];
+  /** How the command begins, word by word: "git status" fits `git status -s`, never `git stash`. */
+  commands?: string[];
+}
+
 /** The answer to `host/ping`. */
 export interface Pong {
   now: string;
@@ -875,6 +892,8 @@ export interface Session {
   agentMode: string | null;
   /** What can be set by `session/configure`; only where one session is asked for. */
   settable?: Control[];
+  /** The rules that answer for a person in this session, before those of the configuration. */
+  policy: unknown;
 }
 
 /** `session/configure`: absent is left as it is, null forgets the choice. */
@@ -898,6 +917,8 @@ export interface SessionCreateParams {
   documentId?: string | null;
   additionalDirectories?: string[];
   mcpServers?: unknown[];
+  /** Rules of this session alone; looked at before those of the configuration. */
+  policy?: PolicyRule[];
   start?: boolean;
   _meta?: unknown;
 }

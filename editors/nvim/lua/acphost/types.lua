@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-b8c19e05881a
+-- schema revision 1-e5e8e76291cb
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -486,6 +486,16 @@
 ---@field optionId string
 ---@field _meta? any
 
+---Answers the permission requests that fit all it names; a list fits by any of its entries.
+---@class acphost.PolicyRule
+---@field name string Shown and journaled with each answer it gives.
+---@field answer "allow_once"|"ask"|"reject_once"
+---@field agents? string[] Ids of agents.
+---@field kinds? ("delete"|"edit"|"execute"|"fetch"|"move"|"other"|"read"|"search"|"switch_mode"|"think")[] Kinds of tools, as the protocol has them.
+---@field tools? string[] Names of tools, as the agent calls them.
+---@field paths? string[] Folders or files: absolute, from the home with `~`, or below each root of the session.
+---@field commands? string[] How the command begins, word by word: "git status" fits `git status -s`, never `git stash`.
+
 ---The answer to `host/ping`.
 ---@class acphost.Pong
 ---@field now string
@@ -822,6 +832,7 @@
 ---@field recovery acphost.Recovery|nil
 ---@field agentMode string|nil The agent's own mode; `mode` tells how its context came about.
 ---@field settable? acphost.Control[] What can be set by `session/configure`; only where one session is asked for.
+---@field policy any The rules that answer for a person in this session, before those of the configuration.
 
 ---`session/configure`: absent is left as it is, null forgets the choice.
 ---@class acphost.SessionConfigureParams
@@ -842,6 +853,7 @@
 ---@field documentId? string|nil
 ---@field additionalDirectories? string[]
 ---@field mcpServers? any[]
+---@field policy? acphost.PolicyRule[] Rules of this session alone; looked at before those of the configuration.
 ---@field start? boolean
 ---@field _meta? any
 
