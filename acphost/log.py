@@ -86,7 +86,7 @@ class _Sink:
 
 def _processors(*, terminal: bool, colour: bool) -> "list[Processor]":
     def readable(_: "WrappedLogger", __: str, event: "EventDict") -> str:
-        return _readable(event, colour=colour)
+        return line_of(event, colour=colour)
 
     structlog = _structlog()
     return [
@@ -117,7 +117,8 @@ def _speakable(event: "EventDict") -> dict[str, object]:
     }
 
 
-def _readable(event: "EventDict", *, colour: bool) -> str:
+def line_of(event: "EventDict", *, colour: bool) -> str:
+    """An entry as a person reads it; `at`, `level` and `event` are in it."""
     at = str(event.pop("at"))
     level = str(event.pop("level"))
     name = str(event.pop("event"))

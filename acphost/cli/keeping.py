@@ -25,6 +25,19 @@ def add_commands(command: Command) -> None:
         "changed. `uninstall` leaves nothing but the state folder and your configuration."
     )
 
+    doctor = command("doctor", "look for what is wrong, and say what to do about it")
+    doctor.add_argument(
+        "--e2e",
+        action="store_true",
+        help="also try the main job out: send, permit, kill -9, recover, in a scratch folder",
+    )
+    doctor.add_argument("--json", action="store_true", help="print the findings as they are")
+    doctor.epilog = "Changes nothing. Exit code 1 if there is a problem; warnings are none."
+
+    logs = command("logs", "show what the daemon has logged, wherever its log is")
+    _lines(logs)
+    logs.add_argument("--json", action="store_true", help="print the lines as they are")
+
 
 def _lines(added: argparse.ArgumentParser) -> None:
     added.add_argument("-f", "--follow", action="store_true", help="go on as lines come")

@@ -23,14 +23,14 @@ class Pen:
     def __init__(self, stream: TextIO, environ: Mapping[str, str] = process_environ) -> None:
         self.stream = stream
         self.is_terminal = stream.isatty()
-        self._has_colour = (
+        self.has_colour = (
             self.is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
         )
         self.at_start = True
 
     def paint(self, text: str, *styles: str) -> str:
         """`text` in styles, or as it is where there are no colours."""
-        if not self._has_colour or not text or not styles:
+        if not self.has_colour or not text or not styles:
             return text
         codes = ";".join(_STYLES[style] for style in styles)
         return f"\x1b[{codes}m{text}\x1b[0m"

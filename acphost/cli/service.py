@@ -2,15 +2,16 @@
 
 import os
 import sys
-from typing import NoReturn
+from functools import partial
 
 import anyio
 
 from acphost.cli.daemon import reach
-from acphost.cli.exits import CommandError, Exit
+from acphost.cli.exits import Exit
+from acphost.cli.logs import show_log
 from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
-from acphost.cli.screen import Pen, err, out
+from acphost.cli.screen import Pen, out
 from acphost.client.client import Client
 from acphost.service.choice import manager_of
 from acphost.service.manager import ServiceManager, ServiceState
@@ -120,17 +121,7 @@ def _ended(state: ServiceState) -> str | None:
 
 def _logs(options: Options, manager: ServiceManager) -> int:
     command = manager.log_command(lines=options.lines, follow=options.follow)
-    if not options.print:
-        become(command)
-    print(" ".join(command))
-    return Exit.OK
-
-
-def become(command: list[str]) -> NoReturn:
-    """Be replaced by another program, which has the terminal to itself."""
-    err().stream.flush()
-    out().stream.flush()
-    try:
-        os.execvp(command[0], command)  # noqa: S606  words of our own, no shell wanted
-    except OSError as exc:
-        raise CommandError(f"cannot run {command[0]}: {exc.strerror}") from exc
+    if options.print:
+        print(" ".join(command))
+        return Exit.OK
+    return anyio.run(partial(show_log, command, as_is=options.json))

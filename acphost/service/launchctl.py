@@ -1,6 +1,7 @@
 """acphost as an agent of launchd, by way of launchctl."""
 
 import os
+import plistlib
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -88,6 +89,14 @@ class Launchd:
             pid=int(pid[1]) if pid else None,
             exit_code=int(code[1]) if code else None,
         )
+
+    def captured_path(self) -> str | None:
+        """As the property list has it."""
+        try:
+            found = plistlib.loads(agent_file().read_bytes())
+            return str(found["EnvironmentVariables"]["PATH"])
+        except (OSError, ValueError, KeyError, plistlib.InvalidFileException):
+            return None
 
     def log_command(self, *, lines: int, follow: bool) -> list[str]:
         """What came before the daemon's own log."""

@@ -57,6 +57,9 @@ class ServiceManager(Protocol):
     async def state(self) -> ServiceState:
         """How it fares."""
 
+    def captured_path(self) -> str | None:
+        """The PATH that the installed service has; None if it is not installed."""
+
     def log_command(self, *, lines: int, follow: bool) -> list[str]:
         """The program that shows the log."""
 

@@ -13,7 +13,7 @@ from acphost.service.manager import (
     write_changed,
 )
 from acphost.service.plan import Plan
-from acphost.service.systemd import SERVICE, SOCKET, unit_folder, units
+from acphost.service.systemd import SERVICE, SOCKET, assigned, unit_folder, units
 from acphost.transport.command import Completed, run_command
 from acphost.transport.lock import lock_holder
 
@@ -124,6 +124,13 @@ class Systemd:
             result=shown.get("Result") if is_known else None,
             exit_code=_number(shown.get("ExecMainStatus")) if is_known else None,
         )
+
+    def captured_path(self) -> str | None:
+        """As the unit has it."""
+        try:
+            return assigned((self.folder / SERVICE).read_text(), "PATH")
+        except OSError:
+            return None
 
     def log_command(self, *, lines: int, follow: bool) -> list[str]:
         """journalctl; the time is in each line already."""

@@ -49,6 +49,16 @@ def assignment(name: str, value: str) -> str:
     return _literal(f"{name}={value}")
 
 
+def assigned(unit: str, name: str) -> str | None:
+    """What a unit of ours gives a variable: the reverse of `assignment`."""
+    for line in unit.splitlines():
+        begin = f'Environment="{name}='
+        if line.startswith(begin) and line.endswith('"'):
+            text = line.removeprefix(begin).removesuffix('"').replace("%%", "%")
+            return text.replace('\\"', '"').replace("\\\\", "\\")
+    return None
+
+
 def _literal(text: str) -> str:
     escaped = text.replace("\\", "\\\\").replace('"', '\\"')
     return _percent(f'"{escaped}"')

@@ -1,0 +1,78 @@
+"""`acphost logs` finds the log, wherever it goes."""
+
+import json
+import os
+import subprocess
+import sys
+from typing import BinaryIO
+
+from tests.support.daemon import Daemon, eventually, running_daemon
+
+
+def acphost(daemon: Daemon, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "acphost", *words, *daemon.flags],
+        env={**daemon.environ, **environ}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def begun(
+    command: list[str], environ: dict[str, str], output: BinaryIO
+) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(command, env=environ, stdout=output)
+
+
+async def test_a_log_in_a_file() -> None:
+    """Entries as a person reads them, or as they are; N of them, from a daemon's stderr here."""
+    async with running_daemon("") as daemon:
+        for _ in range(2):
+            await daemon.restart()
+        shown = acphost(daemon, "logs")
+        assert shown.stdout.count(" info     ready socket=") == 3
+        (line,) = acphost(daemon, "logs", "--json", "-n", "1").stdout.splitlines()
+        assert json.loads(line)["event"] == "ready"
+
+
+async def test_a_log_of_its_own() -> None:
+    """`serve --log`: kept in the state folder by that name, it is found without a daemon too."""
+    async with running_daemon("") as daemon:
+        await daemon.stop()
+        log = daemon.state / "daemon.log"
+        daemon.flags += ["--log", str(log)]
+        await daemon.start()
+        assert log.exists()
+        daemon.flags = daemon.flags[:-2]
+        assert "ready" in acphost(daemon, "logs").stdout
+        await daemon.stop()
+        assert "stopping" in acphost(daemon, "logs").stdout
+
+
+async def test_following_it() -> None:
+    """`-f` goes on until it is stopped."""
+    async with running_daemon("") as daemon:
+        command = [sys.executable, "-m", "acphost", "logs", "-f", *daemon.flags]
+        with daemon.path("shown").open("wb") as shown:
+            following = begun(command, daemon.environ, shown)
+        try:
+            await eventually(lambda: "ready" in daemon.path("shown").read_text())
+            daemon.configure(nonsense=1)
+            await eventually(lambda: "nonsense" in daemon.path("shown").read_text())
+        finally:
+            os.kill(following.pid, 2)
+            assert following.wait() == 130
+        daemon.configure()
+
+
+async def test_a_log_that_nobody_keeps() -> None:
+    """It is said where it went, and how it would be kept."""
+    async with running_daemon("") as daemon:
+        await daemon.stop()
+        daemon.wrapper = ["sh", "-c", 'exec "$@" 2>/dev/null', "sh"]
+        await daemon.start()
+        shown = acphost(daemon, "logs")
+        assert shown.returncode == 1
+        assert "service install" in shown.stderr
+        await daemon.stop()
+        config = str(daemon.folder / "config")
+        gone = acphost(daemon, "logs", XDG_CONFIG_HOME=config)
+        assert "no log was kept" in gone.stderr
