@@ -12,6 +12,13 @@ from acphost.wire.host import RuntimeStatus, Session, SessionStatus
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 
+#: By what the daemon finds all that agents start.
+_CONTAINMENT = {
+    "cgroup": "a control group for each agent",
+    "subreaper": "process groups, and orphans come to the daemon",
+    "mark": "process groups and a mark in the environment",
+}
+
 
 def run(options: Options) -> int:
     """Run the command."""
@@ -50,7 +57,8 @@ async def _print_daemon(client: Client, options: Options) -> None:
     waiting = (await client.list_decisions()).items
     ready = [each.agent_id for each in agents if each.health.installed and not each.health.problems]
     busy = [each for each in sessions if each.status != SessionStatus.IDLE]
-    config = (await client.stats()).get("config")
+    stats = await client.stats()
+    config = stats.get("config")
     problem = config.get("problem") if isinstance(config, dict) else None
     _pairs(
         pen,
@@ -59,6 +67,7 @@ async def _print_daemon(client: Client, options: Options) -> None:
         ("socket", str(socket_of(options))),
         ("store", info.store_id),
         ("agents", f"{', '.join(ready) or 'none'} ready; {len(agents)} configured"),
+        ("kept by", _CONTAINMENT.get(str(stats.get("containment")))),
         ("config", problem and f"mistakes, the last good one counts: {problem}"),
         ("sessions", f"{len(sessions)}, {len(busy)} of them not idle"),
         ("questions", f"{len(waiting)} open; `acphost permit` lists them" if waiting else "none"),

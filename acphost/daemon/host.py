@@ -32,6 +32,7 @@ from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries
 from acphost.session.status import StatusBoard
 from acphost.settings.model import Settings
+from acphost.transport import processes
 from acphost.version import VERSION
 from acphost.wire.base import optional_timestamp, timestamp
 from acphost.wire.host import (
@@ -187,6 +188,7 @@ class DaemonHost:
                 "open": len(os.listdir("/dev/fd")),  # noqa: PTH208  names are enough
                 "limit": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
             },
+            "containment": processes.containment(),
             "agents": [
                 {
                     "agentId": process.plan.agent_id,

@@ -263,7 +263,11 @@ _THIRD = Migration(
     ),
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_FIRST, _SECOND, _THIRD)
+_CONTROL_GROUPS = Migration(
+    4, "control groups of processes", ("ALTER TABLE processes ADD COLUMN cgroup TEXT",)
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_FIRST, _SECOND, _THIRD, _CONTROL_GROUPS)
 
 
 def schema_version(connection: sqlite3.Connection) -> int:

@@ -170,3 +170,5 @@ class ProcessRow:
     ended_at: int | None = None
     exit_code: int | None = None
     exit_signal: int | None = None
+    #: The control group that it and all it started are in.
+    cgroup: str | None = None

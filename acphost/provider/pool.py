@@ -15,6 +15,7 @@ from acphost.provider.restart import RestartPolicy
 from acphost.provider.traits import Rung, Traits
 from acphost.settings.environment import child_environment
 from acphost.settings.model import AgentSettings, Settings
+from acphost.transport import cgroups
 from acphost.transport.child import Child
 from acphost.transport.processes import Process
 from acphost.wire.agents import AgentProbe, Promise
@@ -149,8 +150,10 @@ class AgentPool:
                 resting=True,
             )
         await anyio.sleep(policy.delay(self._now()) / 1000)
+        launch_id = LaunchId(mint("launch"))
         plan = LaunchPlan(
-            launch_id=LaunchId(mint("launch")),
+            launch_id=launch_id,
+            cgroup=cgroups.group_for(launch_id),
             agent_id=agent_id,
             agent=agent,
             traits=TRAITS[agent.runtime],

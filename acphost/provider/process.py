@@ -47,6 +47,8 @@ class LaunchPlan:
     env: dict[str, str]
     max_line: int
     client_version: str
+    #: Where the control group of the process is to be, if there can be one.
+    cgroup: str | None = None
 
 
 class ProcessWatcher(Protocol):
@@ -133,7 +135,11 @@ class AgentProcess:
         """
         plan = self.plan
         spec = ChildSpec(
-            argv=plan.agent.command, cwd=plan.cwd, env=plan.env, launch_id=plan.launch_id
+            argv=plan.agent.command,
+            cwd=plan.cwd,
+            env=plan.env,
+            launch_id=plan.launch_id,
+            cgroup=plan.cgroup,
         )
         child = spawn(spec)
         self._child = child

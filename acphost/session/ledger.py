@@ -32,6 +32,7 @@ class ProcessLedger(Ledger):
             host_pid=os.getpid(),
             command=msgspec.json.encode(plan.agent.command),
             started_at=self._now(),
+            cgroup=plan.cgroup,
         )
         self._rows[plan.launch_id] = row
         await self._writer.durable(self._writer.record([save_process(row)]))

@@ -49,7 +49,9 @@ class ProcessBoard:
 
 def _launch(row: ProcessRow, process: AgentProcess | None) -> Launch:
     pid = row.pid or (process.pid if process is not None else 0)
-    return Launch(row.launch_id, pid, row.birth or "", row.pgid or 0, row.boot_id or "")
+    return Launch(
+        row.launch_id, pid, row.birth or "", row.pgid or 0, row.boot_id or "", row.cgroup or ""
+    )
 
 
 def _record(

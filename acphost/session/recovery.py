@@ -69,6 +69,7 @@ def _launch(row: ProcessRow) -> Launch:
         birth=row.birth or "",
         pgid=row.pgid or 0,
         boot_id=row.boot_id or "",
+        cgroup=row.cgroup or "",
     )
 
 

@@ -8,11 +8,12 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 
 import anyio
 
 from acphost.errors import AgentUnavailableError
-from acphost.transport import exits, processes
+from acphost.transport import cgroups, exits, processes
 from acphost.transport.exits import Exit
 from acphost.transport.pipes import PipeReader, PipeWriter, enlarge
 from acphost.transport.processes import LAUNCH_VARIABLE, Process
@@ -40,6 +41,7 @@ class ChildSpec:
     """What to run: `argv[0]` is looked up in the PATH of `env`, which is passed exactly.
 
     After the child has ended, what it started may hold its pipes for `drain_grace` seconds more.
+    `cgroup`: where the control group is to be that keeps it and all it starts together.
     """
 
     argv: Sequence[str]
@@ -47,6 +49,7 @@ class ChildSpec:
     env: Mapping[str, str]
     launch_id: str
     drain_grace: float = 2.0
+    cgroup: str | None = None
 
 
 class Child:
@@ -58,6 +61,7 @@ class Child:
         self.birth = processes.birth(pid) or ""
         self.launch_id = spec.launch_id
         self.command = tuple(spec.argv)
+        self._cgroup = spec.cgroup
         #: How it ended; None while it runs.
         self.exit: Exit | None = None
         self._drain_grace = spec.drain_grace
@@ -151,7 +155,8 @@ class Child:
         return survivors
 
     def _left(self) -> list[Process]:
-        return sorted({*self._group(), *processes.marked(self.launch_id)})
+        contained = processes.contained(self._cgroup)
+        return sorted({*self._group(), *processes.marked(self.launch_id), *contained})
 
     def _group(self) -> list[Process]:
         if self._is_collected and processes.birth(self.pgid) is not None:
@@ -161,6 +166,8 @@ class Child:
     def _strike(self, found: list[Process], number: signal.Signals) -> None:
         # The group in one call, which no fork can slip through; then those who have left it.
         self.signal_group(number)
+        if number == signal.SIGKILL and self._cgroup is not None:
+            cgroups.kill(self._cgroup)
         processes.send_each(found, number)
 
     def _release(self) -> None:
@@ -171,6 +178,8 @@ class Child:
         if self.exit is not None:
             self._collect()
         processes.reap_adopted()
+        if self._cgroup is not None:
+            cgroups.remove(self._cgroup)
 
     # -- the exit ---------------------------------------------------------------------------------
 
@@ -231,15 +240,26 @@ def spawn(spec: ChildSpec) -> Child:
 
 def _start(program: str, spec: ChildSpec, theirs: Sequence[int]) -> int:
     stdin, stdout, stderr = theirs
-    process = subprocess.Popen(  # noqa: S603 - running what the user configured is our purpose
-        [program, *spec.argv[1:]],
-        cwd=spec.cwd,
-        env={**spec.env, LAUNCH_VARIABLE: spec.launch_id},
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=True,
-    )
+    group = None if spec.cgroup is None else cgroups.make(spec.cgroup)
+    try:
+        process = subprocess.Popen(  # noqa: S603 - running what the user configured is our purpose
+            [program, *spec.argv[1:]],
+            cwd=spec.cwd,
+            env={**spec.env, LAUNCH_VARIABLE: spec.launch_id},
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+            # Later would be too late: what it starts first would stay outside.
+            preexec_fn=None if group is None else partial(cgroups.enter, group),  # noqa: PLW1509
+        )
+    except BaseException:
+        if spec.cgroup is not None:
+            cgroups.remove(spec.cgroup)
+        raise
+    finally:
+        if group is not None:
+            os.close(group)
     # It has served its purpose. Left open, its finaliser would collect the child behind our back.
     process.returncode = 0
     return process.pid

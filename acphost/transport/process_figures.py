@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from acphost.transport import process_table
+from acphost.transport import cgroups, process_table
 from acphost.transport.process_table import Entry
-from acphost.transport.processes import LAUNCH_VARIABLE, Launch, Process
+from acphost.transport.processes import LAUNCH_VARIABLE, Launch, Process, cgroup_of
 
 _MOST_COMMAND = 300
 _MARK = f"{LAUNCH_VARIABLE}="
@@ -49,6 +49,10 @@ def families(launches: Iterable[Launch]) -> dict[str, Family]:
         if leader is not None and leader.birth != launch.birth:
             leader = None  # its pid was given to somebody else
         members = {pid for pid, mark in marks.items() if mark == launch.launch_id}
+        cgroup = cgroup_of(launch) if launch.boot_id == boot else None
+        if cgroup is not None:
+            members |= cgroups.pids(cgroup) & ours.keys()
+            members.discard(launch.pid)
         if leader is not None:
             members |= {pid for pid, each in ours.items() if each.group == launch.pgid}
             members |= _below(leader.pid, ours)

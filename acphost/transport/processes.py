@@ -9,7 +9,7 @@ from typing import NamedTuple
 import anyio
 import anyio.to_thread
 
-from acphost.transport import process_table
+from acphost.transport import cgroups, process_table
 from acphost.transport.process_table import boot_id
 
 __all__ = [
@@ -18,6 +18,9 @@ __all__ = [
     "Process",
     "birth",
     "boot_id",
+    "cgroup_of",
+    "contained",
+    "containment",
     "end_all",
     "end_launch",
     "group_members",
@@ -53,6 +56,7 @@ class Launch(NamedTuple):
     birth: str
     pgid: int
     boot_id: str
+    cgroup: str = ""
 
 
 def birth(pid: int) -> str | None:
@@ -85,6 +89,21 @@ def marked(launch_id: str) -> list[Process]:
         for each in found
         if each is not None and each.uid == os.geteuid() and not each.is_dead
     ]
+
+
+def contained(cgroup: str | None) -> list[Process]:
+    """Living processes in a control group."""
+    found = (process_table.entry(pid) for pid in (cgroups.pids(cgroup) if cgroup else ()))
+    return [
+        Process(each.pid, each.birth) for each in found if each is not None and not each.is_dead
+    ]
+
+
+def containment() -> str:
+    """What keeps track of all that agents start: the strongest means there is here."""
+    if cgroups.home() is not None:
+        return "cgroup"
+    return "subreaper" if _adopts else "mark"
 
 
 def send(process: Process, number: signal.Signals) -> bool:
@@ -199,17 +218,33 @@ async def end_launch(launch: Launch, *, term_grace: float = 2.0) -> list[Process
     """End what is left of a launch of an earlier daemon, never a stranger; returns survivors.
 
     Ours are: the leader by pid and birth, its group while that leader lives, whoever carries the
-    mark, and the descendants of all these. A pid that was given to somebody else in the meantime
-    fits none of these.
+    mark, who is in its control group, and the descendants of all these. A pid that was given to
+    somebody else in the meantime fits none of these.
     """
     if launch.boot_id != boot_id():
         return []
-    return await end_all(lambda: _left_of(launch), term_grace=term_grace)
+    cgroup = cgroup_of(launch)
+
+    def strike(found: list[Process], number: signal.Signals) -> None:
+        if number == signal.SIGKILL and cgroup is not None:
+            cgroups.kill(cgroup)
+        send_each(found, number)
+
+    left = await end_all(lambda: _left_of(launch), term_grace=term_grace, strike=strike)
+    if cgroup is not None:
+        cgroups.remove(cgroup)
+    return left
+
+
+def cgroup_of(launch: Launch) -> str | None:
+    """The control group of a launch, if it had one, and what is written down can be believed."""
+    is_its = launch.cgroup and cgroups.is_of(launch.cgroup, launch.launch_id)
+    return launch.cgroup if is_its else None
 
 
 def _left_of(launch: Launch) -> list[Process]:
     leader = Process(launch.pid, launch.birth)
-    found = set(marked(launch.launch_id))
+    found = {*marked(launch.launch_id), *contained(cgroup_of(launch))}
     if is_alive(leader):
         members = group_members(launch.pgid)
         if is_alive(leader):  # all the while, so the group was his all the while

@@ -4,12 +4,14 @@ import os
 import signal
 import sqlite3
 import sys
+from typing import Any
 
 import anyio
 import pytest
 
 from acphost.client.client import Client
 from acphost.errors import ConflictError, ConnectionLostError
+from acphost.transport import cgroups
 from acphost.wire.host import Run
 from tests.support.daemon import Daemon, eventually, is_alive, payload, running_daemon, started
 
@@ -282,6 +284,35 @@ ON eof
 
         assert not is_alive(agent)
         assert not is_alive(far)
+
+
+@pytest.mark.skipif(
+    cgroups.home() is None,
+    reason="control groups: this machine lets us make none (cgroup v2 is read-only or absent)",
+)
+async def test_what_shed_every_mark_is_ended_at_the_next_start() -> None:
+    """It threw its environment away, left the group and lost its parent; the daemon was killed."""
+    shed = '(env -i setsid sh -c \'echo $$ >"$0"; exec sleep 1000\' "$DIR/stray" &)'
+
+    def prepare(daemon: Daemon) -> None:
+        command = ["sh", "-c", f'{shed}; exec "$@"', "sh", *daemon.command()]
+        daemon.configure(agent={"command": command})
+
+    async with running_daemon(prepare=prepare) as daemon:
+        session = await daemon.session()
+        assert (await daemon.ask(session, "hi")).status == "completed"
+        stats: Any = await daemon.client.stats()
+        assert stats["containment"] == "cgroup"
+        await daemon.marked("stray")
+        await eventually(lambda: daemon.path("stray").read_text().endswith("\n"))
+        stray = int(daemon.path("stray").read_text())
+        (group,) = daemon.control_groups()
+        await daemon.kill()
+        assert is_alive(stray)
+        await daemon.start()
+
+        assert not is_alive(stray)
+        assert not group.exists()
 
 
 async def test_a_stranger_with_a_recorded_pid_lives() -> None:

@@ -28,6 +28,7 @@ from anyio.abc import TaskStatus
 
 from acphost.client.client import Client
 from acphost.client.connecting import connect
+from acphost.transport import cgroups
 from acphost.wire.event import Event
 from acphost.wire.host import Decision, QueuedRun, Run, RuntimeStatus, Session
 from acphost.wire.params import PermissionListParams
@@ -407,6 +408,18 @@ class Daemon:
             self._process.wait()
         for pid in marked_processes(self.launch_ids()):
             os.kill(pid, signal.SIGKILL)
+        for group in self.control_groups():
+            for pid in cgroups.pids(str(group)):
+                os.kill(pid, signal.SIGKILL)
+            cgroups.remove(str(group))
+
+    def control_groups(self) -> list[Path]:
+        """Those of its launches that are still there."""
+        if not self.journal.path.exists():
+            return []
+        rows = self.journal.query("SELECT * FROM processes")
+        groups = [Path(row["cgroup"]) for row in rows if row.get("cgroup")]
+        return [group for group in groups if group.exists()]
 
     def launch_ids(self) -> set[str]:
         """Every launch in the ledger."""
@@ -431,6 +444,7 @@ class Daemon:
     def left_behind(self) -> list[str]:
         """Processes that still run, mistakes in the log, and what agents had to complain of."""
         problems = [f"process {pid} is left" for pid in marked_processes(self.launch_ids())]
+        problems += [f"control group {group} is left" for group in self.control_groups()]
         problems += [f"log: {line}" for line in self.log().splitlines() if _MISTAKES.search(line)]
         for agent in self._agents:
             for line in self.record(agent):
