@@ -105,6 +105,9 @@ class Traits:
     #: Whether the answers of `session/prompt` carry totals since the agent started.
     usage_is_cumulative: ClassVar[bool] = False
 
+    #: It keeps nothing between prompts: each comes with what was said before.
+    is_stateless: ClassVar[bool] = False
+
     def ladder(self, capabilities: AgentCapabilities) -> tuple[Rung, ...]:
         """The rungs to try, in order, for an agent that says it can do this."""
         rungs = []

@@ -102,7 +102,8 @@ class Binder:
         Raises AgentUnavailableError, AuthRequiredError, RemoteError, AgentGoneError.
         """
         if self.binding is not None and self.is_live:
-            self._row.mode = Mode.NATIVE_LIVE
+            if not self.binding.process.traits.is_stateless:
+                self._row.mode = Mode.NATIVE_LIVE
             self._row.continuity_code = ContinuityCode.CONTINUOUS
             self._row.continuity_reason = None
             return self.binding
@@ -151,6 +152,8 @@ class Binder:
             if not {Rung.RESUME, Rung.LOAD} & set(rungs):
                 row.load_status = LoadStatus.UNSUPPORTED
                 reason = "the agent offers no way to load a session"
+        if process.traits.is_stateless:
+            return await self._begin_stateless(process, run)
         packet = await self._history(run)
         return await self._begin(process, run, packet, reason)
 
@@ -219,6 +222,15 @@ class Binder:
         return self._bound(
             process, acp_session_id, run, mode, Kind.BINDING_STARTED, code, reason, result, {}
         )
+
+    async def _begin_stateless(self, process: AgentProcess, run: RunRow | None) -> Binding:
+        """A session of an agent that is told everything with each prompt."""
+        self.replay = None
+        session_id, result = await process.new_session(self._sink, await self._params(process))
+        return self._bound(
+            process, session_id, run, Mode.SERVER_TRANSCRIPT, Kind.BINDING_STARTED,
+            ContinuityCode.CONTINUOUS, None, result, {},
+        )  # fmt: skip
 
     async def _params(self, process: AgentProcess) -> dict[str, object]:
         params: dict[str, object] = {"cwd": self._row.cwd, "mcpServers": await self._mcp_servers()}

@@ -33,6 +33,7 @@ from acphost.session.queue_desk import QueueDesk
 from acphost.session.resume import wants_history
 from acphost.session.scribe import Scribe, note
 from acphost.session.state import SessionState
+from acphost.session.transcript import transcript
 from acphost.session.turns import Turns
 from acphost.session.vault import Vault
 from acphost.settings.model import Settings
@@ -109,6 +110,7 @@ class Conversation:
             self.questions,
             pool,
             self._traits,
+            transcript=lambda run: transcript(reader, row, before=run),
             queue_settings=lambda: settings().queue,
             now=now,
         )

@@ -23,6 +23,7 @@ from acphost.wire.host import (
     ActiveRunStatus,
     AgentDescriptor,
     AgentHealth,
+    ChatStatus,
     ColdResume,
     Continuity,
     Counts,
@@ -74,6 +75,7 @@ class StatusBoard:
         """The status of a session that was just read."""
         live = self._house.live(row.session_id)
         is_quiet = live is not None and live.is_quiet()
+        is_chat = self._pool.traits(row.agent_id, row.runtime).is_stateless
         extra = msgspec.json.decode(row.additional_directories, type=list[str])
         return RuntimeStatus(
             mnote_session_id=row.session_id,
@@ -86,7 +88,8 @@ class StatusBoard:
                 mode=row.mode, code=row.continuity_code, reason=row.continuity_reason
             ),
             active_run=_active(row),
-            acp=_acp(row, live),
+            acp=None if is_chat else _acp(row, live),
+            chat=ChatStatus() if is_chat else None,
             model=self._model(row),
             roots=Counts(write=1 + len(extra), read_only=0),
             mcp=McpStatus(
@@ -144,7 +147,7 @@ class StatusBoard:
                     display_name=agent.display_name or agent_id,
                     provider=self._pool.traits(agent_id).provider,
                     runtime=agent.runtime,
-                    acp_runtime=True,
+                    acp_runtime=not self._pool.traits(agent_id).is_stateless,
                     health=AgentHealth(
                         installed=problem is None,
                         version=self._pool.version(agent_id),

@@ -1,12 +1,13 @@
 """One prompt on its way through an agent: started, stopped, ended, and tidied up after."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 import anyio
 import msgspec
 
 from acphost.errors import AcpHostError, RemoteError
 from acphost.ids import Clock
+from acphost.journal.rows import RunRow
 from acphost.provider.pool import AgentPool
 from acphost.provider.traits import Traits
 from acphost.rpc.pending import Answer
@@ -17,8 +18,10 @@ from acphost.session.questions import Questions
 from acphost.session.queue import Waiting
 from acphost.session.scribe import Scribe, note
 from acphost.session.state import USER_HOLD, SessionState
+from acphost.session.transcript import Message
 from acphost.session.turn import Turn
 from acphost.settings.model import QueueSettings
+from acphost.wire.acp import TRANSCRIPT
 from acphost.wire.event import Kind
 from acphost.wire.host import RunStatus
 
@@ -35,6 +38,7 @@ class Turns:
         pool: AgentPool,
         traits: Traits,
         *,
+        transcript: Callable[[RunRow], Awaitable[list[Message]]],
         queue_settings: Callable[[], QueueSettings],
         now: Clock,
     ) -> None:
@@ -45,6 +49,7 @@ class Turns:
         self._questions = questions
         self._pool = pool
         self._traits = traits
+        self._transcript = transcript
         self._queue_settings = queue_settings
         self._now = now
 
@@ -52,6 +57,7 @@ class Turns:
         """One turn, from `run.started` on disk to its terminal event in the journal."""
         turn = self._start(head, binding)
         await self._scribe.durable(turn.start_ticket)
+        meta = await self._meta(turn.run)
         if turn.over.is_set():
             pass  # the daemon stops, and would not wait
         elif turn.cancel_asked.is_set():
@@ -61,7 +67,7 @@ class Turns:
             assert gone is not None, "a process that is not live has gone, or is being stopped"
             self.end(turn, closing.of_lost_agent(turn.run, gone))
         else:
-            self._send_prompt(turn, head.content, binding)
+            self._send_prompt(turn, head.content, binding, meta)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._enforce_cancel, turn, binding)
                 await turn.over.wait()
@@ -84,7 +90,15 @@ class Turns:
         turn.start_ticket = self._scribe.write(drafts, runs=[run])
         return turn
 
-    def _send_prompt(self, turn: Turn, content: bytes, binding: Binding) -> None:
+    async def _meta(self, run: RunRow) -> dict[str, object]:
+        """What goes with a prompt: for an agent that remembers nothing, what was said before."""
+        if not self._traits.is_stateless:
+            return {}
+        return {"_meta": {TRANSCRIPT: await self._transcript(run)}}
+
+    def _send_prompt(
+        self, turn: Turn, content: bytes, binding: Binding, meta: dict[str, object]
+    ) -> None:
         blocks = msgspec.json.decode(content, type=list[msgspec.Raw])
         if binding.prelude is not None:
             prelude = msgspec.json.encode({"type": "text", "text": binding.prelude})
@@ -92,7 +106,7 @@ class Turns:
             binding.prelude = None
         self._binder.replay = None
         turn.prompt_sent = True
-        params = {"sessionId": binding.acp_session_id, "prompt": blocks}
+        params = {"sessionId": binding.acp_session_id, "prompt": blocks, **meta}
 
         def on_answer(answer: Answer) -> None:
             binding.process.has_served |= isinstance(answer, msgspec.Raw)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from acphost.errors import ConfigError
+from acphost.settings.chat import CHAT_RUNTIMES, chat_program
 from acphost.settings.check import Finding, Mistake
 from acphost.settings.environment import expand_home
 from acphost.settings.model import AgentSettings, ConfigFile, Settings
@@ -115,15 +116,24 @@ def _merged(below: Mapping[str, object], above: Mapping[str, object]) -> dict[st
 def _agents_without_program(
     merged: Mapping[str, object], documents: list[Document]
 ) -> Iterator[Mistake]:
-    """Agents that no file gives a command; the mistake stands where the agent is first named."""
+    """Agents that no file gives what to start; the mistake stands where one is first named."""
     for name, agent in _agents(merged).items():
-        command = agent.get("command") if isinstance(agent, dict) else None
-        if not command or not command[0]:
-            finding = Finding(
-                ("agents", name), 'names no program, expected command = ["program", "argument"]'
-            )
+        missing = _missing(agent if isinstance(agent, dict) else {})
+        if missing is not None:
             document = next(d for d in documents if name in _agents(d.table))
-            yield document.placed(finding)
+            yield document.placed(Finding(("agents", name), missing))
+
+
+def _missing(agent: Mapping[str, object]) -> str | None:
+    """What an agent cannot do without, if it does."""
+    if agent.get("runtime") in CHAT_RUNTIMES:
+        if agent.get("chat"):
+            return None
+        return "names no endpoint, expected a table chat with base_url and model"
+    command = agent.get("command")
+    if isinstance(command, list) and command and command[0]:
+        return None
+    return 'names no program, expected command = ["program", "argument"]'
 
 
 def _unsound_rules(documents: list[Document]) -> Iterator[Mistake]:
@@ -155,6 +165,8 @@ def _expanded(settings: Settings, environ: Mapping[str, str]) -> Settings:
         return expand_home(text, environ)
 
     def agent(name: str, given: AgentSettings) -> AgentSettings:
+        if given.chat is not None and given.runtime in CHAT_RUNTIMES:
+            given = chat_program(given, given.chat)
         return msgspec.structs.replace(
             given,
             display_name=given.display_name or name,

@@ -115,13 +115,35 @@ class RestartSettings(Table, frozen=True):
     window: Seconds = 60.0
 
 
+class ChatSettings(Table, frozen=True, kw_only=True):
+    """The endpoint behind an agent with a chat runtime."""
+
+    base_url: Annotated[
+        str,
+        Meta(
+            pattern=r"\Ahttps?://[^\s\x00]+\Z",
+            description='the address of an OpenAI-compatible API: "https://host/v1"',
+        ),
+    ]
+    model: Text
+    #: The variable of the daemon's environment that holds the key.
+    api_key_env: EnvName | None = None
+    #: What the model is told before everything else.
+    system: Text | None = None
+    #: How long the endpoint may be silent.
+    read_timeout: Seconds = 300.0
+
+
 class AgentSettings(Table, frozen=True, kw_only=True):
     """How one agent is started, and how patient the host is with it."""
 
     #: Left out, the agent's id.
     display_name: Text = ""
-    runtime: Literal["hermes", "reasonix", "acp"] = "acp"
-    command: Words
+    runtime: Literal["hermes", "reasonix", "acp", "chat_only", "api_chat"] = "acp"
+    #: Not for chat runtimes, whose program comes with acphost.
+    command: Words = msgspec.field(default_factory=list)
+    #: For chat runtimes only.
+    chat: ChatSettings | None = None
     env: dict[EnvName, EnvValue] = msgspec.field(default_factory=dict)
     env_pass: list[EnvName] = msgspec.field(default_factory=list)
     #: None: the PATH of the daemon.

@@ -12,6 +12,8 @@ from msgspec import UNSET, Raw, UnsetType
 
 from acphost.wire.base import AcpStruct
 
+#: In the `_meta` of a prompt to a chat: what was said before, as messages of chat models.
+TRANSCRIPT = "acphost/transcript"
 PROTOCOL_VERSION = 1
 
 S = TypeVar("S", bound=msgspec.Struct)

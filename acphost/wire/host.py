@@ -64,6 +64,8 @@ class Mode(StrEnum):
     LOAD_FAILED_NEW = "load_failed_new"
     COLD_RESUMED = "cold_resumed"
     NEW_SESSION = "new_session"
+    #: A chat: every prompt comes with what was said before, from the journal.
+    SERVER_TRANSCRIPT = "server_transcript"
 
 
 class ContinuityCode(StrEnum):
@@ -334,6 +336,13 @@ class Jobs(HostRecord, frozen=True):
     items: list[Raw]
 
 
+class ChatStatus(HostRecord, frozen=True):
+    """Part of the runtime status: what a chat endpoint keeps of the conversation itself."""
+
+    provider_conversation_id: str | None = None
+    remote_delete_status: str = "unsupported"
+
+
 class RuntimeStatus(HostRecord, frozen=True):
     """Which agent, is the context continuous, why is it still busy: one snapshot."""
 
@@ -356,7 +365,7 @@ class RuntimeStatus(HostRecord, frozen=True):
     usage: UsageStatus
     cold_resume: ColdResume
     logs: list[str]
-    chat: Raw = NULL
+    chat: ChatStatus | None = None
     schema: str = RUNTIME_STATUS_SCHEMA
 
 

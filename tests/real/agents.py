@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.real.model import CONTEXT_TOKENS, MODEL, Call
+from tests.support.model import CONTEXT_TOKENS, MODEL, Call
 
 _INSTALLED = Path(__file__).parents[2] / ".real"
 _KEY = "stage-key"

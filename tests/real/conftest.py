@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.real.agents import AGENTS, HERMES, REASONIX, RealAgent
-from tests.real.model import ModelServer
+from tests.support.model import ModelServer
 
 #: A continuous integration that has to run these tests sets it: then nothing is skipped.
 REQUIRED = "ACPHOST_REQUIRE_REAL"

@@ -21,8 +21,8 @@ from acphost.errors import ConnectionLostError, DaemonUnreachableError
 from acphost.wire.event import TERMINAL_KINDS, Event, Kind
 from acphost.wire.host import Run
 from tests.real.agents import RealAgent
-from tests.real.model import Gate, ModelServer
 from tests.real.processes import processes_of
+from tests.support.model import Gate, ModelServer
 
 #: Of a whole test, and of one wait in a thread that a cancellation cannot reach.
 TEST_SECONDS = 120

@@ -2,7 +2,7 @@
 
 from tests.real.agents import RealAgent
 from tests.real.hosting import TOOLBOX, Host, Talk, Turn
-from tests.real.model import ModelServer, Recall, Say
+from tests.support.model import ModelServer, Recall, Say
 
 
 async def introduce(host: Host, model: ModelServer, agent: RealAgent) -> Talk:

@@ -6,7 +6,7 @@ from acphost.wire.event import Kind
 from acphost.wire.host import Run
 from tests.real.agents import RealAgent
 from tests.real.hosting import Host, Talk, reached
-from tests.real.model import Echo, Gate, ModelServer, Say, Think
+from tests.support.model import Echo, Gate, ModelServer, Say, Think
 
 #: Starts a turn and returns once it is in the phase; the turn stays there until the gate opens.
 Enter = Callable[[Host, Talk, RealAgent, ModelServer, Gate], Awaitable[Run]]

@@ -7,8 +7,8 @@ from acphost.wire.event import Kind
 from tests.real.agents import RealAgent
 from tests.real.hosting import TOOLBOX_FILE, Turn, hosting, payload, reached
 from tests.real.memory import expect_memory, introduce
-from tests.real.model import Echo, Gate, ModelServer, Say
 from tests.real.phases import PHASES
+from tests.support.model import Echo, Gate, ModelServer, Say
 
 
 def expect_cancelled(turn: Turn) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from acphost.wire.event import Kind
 from tests.real.agents import RealAgent
 from tests.real.hosting import TOOLBOX, hosting, payload, reached
-from tests.real.model import Big, Echo, Gate, ModelServer, Recall, Say, Think, big_text
+from tests.support.model import Big, Echo, Gate, ModelServer, Recall, Say, Think, big_text
 
 
 async def test_an_answer_and_its_thought_arrive_whole_and_apart(

@@ -8,8 +8,8 @@ from acphost.wire.event import Kind
 from tests.real.agents import RealAgent
 from tests.real.hosting import hosting, reached
 from tests.real.memory import expect_memory, introduce
-from tests.real.model import Gate, ModelServer, Say
 from tests.real.phases import PHASES
+from tests.support.model import Gate, ModelServer, Say
 
 #: The rungs on which the agent still has its own session: which one is taken is a trait of it.
 KEPT = {"hermes": {"loaded", "replay_seen"}, "reasonix": {"resumed"}}

@@ -6,7 +6,7 @@ import anyio
 
 from tests.real.agents import RealAgent
 from tests.real.hosting import Talk, hosting
-from tests.real.model import Cut, Fail, ModelServer, Reply, Say
+from tests.support.model import Cut, Fail, ModelServer, Reply, Say
 
 #: Replies that cannot be had whole, however often the agent tries.
 BROKEN: dict[str, Reply] = {"empty": [], "cut": [Say("one two "), Cut()]}

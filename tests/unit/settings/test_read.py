@@ -41,7 +41,8 @@ MISTAKES = {
     "[agents.x]\ncommand = []": f"2: agents.x.command: {COMMAND}, got an empty list",
     "agents.x.command = ['x', 1]": "1: agents.x.command[1]: expected a string, got 1",
     "[agents.hermes]\nruntime = 'codex'": (
-        '2: agents.hermes.runtime: expected one of "acp", "hermes", "reasonix", got "codex"'
+        '2: agents.hermes.runtime: expected one of "acp", "api_chat", "chat_only", "hermes", '
+        '"reasonix", got "codex"'
     ),
     "[agents.hermes]\nenv = {'A B' = 'x'}": (
         '2: agents.hermes.env."A B": the name must be the name of an environment variable'

@@ -3,7 +3,8 @@
 A test stages a scene and puts its tag, `[scene 3]`, into the prompt. The newest user message that
 carries a tag picks the scene; the number of assistant messages after it picks the reply, so a turn
 with tools walks through the replies by itself and a retry hears the same one again. Requests that
-offer no tools (titles, judges) are not part of a scene and get a neutral sentence.
+offer no tools (titles, judges) are not part of a scene and get a neutral sentence, unless the
+server is there for a chat, which has none.
 """
 
 import itertools
@@ -173,14 +174,14 @@ def _text(content: object) -> str:
     return ""
 
 
-def _understand(body: dict[str, Any], authorization: str | None) -> Heard:
+def _understand(body: dict[str, Any], authorization: str | None, *, is_chat: bool) -> Heard:
     messages = tuple(
         Message(m.get("role", ""), _text(m.get("content"))) for m in body.get("messages") or ()
     )
     at, scene = _newest_tag(messages)
     tools = tuple(t.get("function", t).get("name", "") for t in body.get("tools") or ())
     reply = sum(1 for m in messages[at + 1 :] if m.role == "assistant")
-    return Heard(body, messages, tools, authorization, scene if tools else None, reply)
+    return Heard(body, messages, tools, authorization, scene if tools or is_chat else None, reply)
 
 
 # -- the server -----------------------------------------------------------------------------------
@@ -189,7 +190,8 @@ def _understand(body: dict[str, Any], authorization: str | None) -> Heard:
 class ModelServer:
     """The stage: scenes in, requests out; serves from its own threads while it is entered."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_chat: bool = False) -> None:
+        self.is_chat = is_chat
         self._lock = threading.Condition()
         self._scenes: list[tuple[Reply, ...]] = []
         self._gates: list[Gate] = []
@@ -305,7 +307,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.path.rstrip("/").endswith("/chat/completions"):
             self._json(404, {"error": {"message": "no such thing here", "type": "not_found"}})
             return
-        heard = _understand(json.loads(raw), self.headers.get("Authorization"))
+        key, is_chat = self.headers.get("Authorization"), self.server.stage.is_chat
+        heard = _understand(json.loads(raw), key, is_chat=is_chat)
         self._play(list(self.server.stage.perform(heard)), heard)
 
     def _play(self, reply: list[Act], heard: Heard) -> None:
