@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-e5e8e76291cb";
+export const schemaRevision = "1-664c6161b8ab";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -156,6 +156,12 @@ export interface BackupParams {
   force?: boolean;
   withSecrets?: boolean;
   _meta?: unknown;
+}
+
+/** Part of the runtime status: what a chat endpoint keeps of the conversation itself. */
+export interface ChatStatus {
+  providerConversationId: string | null;
+  remoteDeleteStatus: string;
 }
 
 /** Who connects; shown to other clients as the origin of what it did. */
@@ -444,7 +450,8 @@ export type Mode =
   | "replay_seen"
   | "load_failed_new"
   | "cold_resumed"
-  | "new_session";
+  | "new_session"
+  | "server_transcript";
 
 /** Part of the runtime status: which model, from where. */
 export interface ModelStatus {
@@ -834,7 +841,7 @@ export interface RuntimeStatus {
   usage: UsageStatus;
   coldResume: ColdResume;
   logs: string[];
-  chat: unknown;
+  chat: ChatStatus | null;
   schema: "mnote.page_ai_runtime_status.v1";
 }
 

@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-e5e8e76291cb
+-- schema revision 1-664c6161b8ab
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -182,6 +182,11 @@
 ---@field force? boolean
 ---@field withSecrets? boolean
 ---@field _meta? any
+
+---Part of the runtime status: what a chat endpoint keeps of the conversation itself.
+---@class acphost.ChatStatus
+---@field providerConversationId string|nil
+---@field remoteDeleteStatus string
 
 ---Who connects; shown to other clients as the origin of what it did.
 ---@class acphost.ClientInfo
@@ -441,6 +446,7 @@
 ---| "load_failed_new"
 ---| "cold_resumed"
 ---| "new_session"
+---| "server_transcript"
 
 ---Part of the runtime status: which model, from where.
 ---@class acphost.ModelStatus
@@ -780,7 +786,7 @@
 ---@field usage acphost.UsageStatus
 ---@field coldResume acphost.ColdResume
 ---@field logs string[]
----@field chat any
+---@field chat acphost.ChatStatus|nil
 ---@field schema "mnote.page_ai_runtime_status.v1"
 
 ---A list answer with a `RuntimeStatus` each.
