@@ -68,6 +68,13 @@ class InvalidParamsError(ProtocolError):
     word = "invalid_params"
 
 
+class RequestCancelledError(ProtocolError):
+    """The peer took its request back; it is answered all the same (guide section 6)."""
+
+    code = -32800
+    word = "request_cancelled"
+
+
 class RemoteError(AcpHostError):
     """A peer answered with an error object; it is kept whole for whoever asked."""
 
@@ -138,6 +145,26 @@ class PermissionNotFoundError(HostError):
 
     code = -32002
     word = "permission_not_found"
+
+
+class FileMissingError(HostError):
+    """There is no such file; agents know the number (guide rule 36)."""
+
+    code = -32002
+    word = "file_not_found"
+
+
+class TerminalNotFoundError(HostError):
+    """No terminal has that id, or it was released (guide rule 42)."""
+
+    code = -32002
+    word = "terminal_not_found"
+
+
+class PathNotGrantedError(HostError):
+    """A path leads out of the folders that the session may use; `roots` names them."""
+
+    word = "path_not_granted"
 
 
 class AgentUnavailableError(HostError):

@@ -17,7 +17,7 @@ from acphost.wire.base import timestamp
 #: Keys that only count at the start.
 _AT_START = ("socket", "state_dir")
 #: Not configured, but where it is.
-_ABOUT = frozenset({"folder", "files"})
+_ABOUT = frozenset({"folder", "read_from"})
 
 
 #: Content of each file, or why it has none.
@@ -82,7 +82,7 @@ class Configuration:
     def view(self) -> dict[str, object]:
         """As `host/stats` tells it."""
         return {
-            "files": self.settings.files,
+            "files": self.settings.read_from,
             "loadedAt": timestamp(self.loaded_at),
             "problem": self.problem,
             "mistakes": self.mistakes,

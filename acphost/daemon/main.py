@@ -22,6 +22,7 @@ from acphost.journal.writer import WriterOptions
 from acphost.log import get_logger
 from acphost.provider.pool import AgentPool
 from acphost.server.connection import Attendance
+from acphost.server.editors import ClientEditors
 from acphost.server.listen import serve_clients
 from acphost.session.house import House, HouseOptions
 from acphost.session.ledger import ProcessLedger
@@ -197,6 +198,7 @@ class Daemon:
                 now=epoch_ms,
                 is_attended=attendance.anybody,
                 vault=Vault(self._state_dir / "secrets"),
+                editors=ClientEditors(attendance),
             ),
         )
         self._pool = pool

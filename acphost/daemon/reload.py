@@ -169,7 +169,7 @@ class Reloader:
         if change.keys or is_cured:
             log.info("config_reloaded", changed=change.keys)
             told = {
-                "files": settings.files,
+                "files": settings.read_from,
                 "changed": change.keys,
                 "agents": change.agents,
                 "needsRestart": change.needs_restart,
@@ -183,7 +183,7 @@ class Reloader:
             changed=change.keys if change else [],
             agents=change.agents if change else [],
             needs_restart=change.needs_restart if change else [],
-            files=configuration.settings.files,
+            files=configuration.settings.read_from,
             loaded_at=timestamp(configuration.loaded_at),
             problem=configuration.problem,
             mistakes=configuration.mistakes,

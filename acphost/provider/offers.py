@@ -5,4 +5,6 @@ Only what has a handler in `session` may stand here: an offer without one is a p
 
 from collections.abc import Mapping
 
-CLIENT_CAPABILITIES: Mapping[str, object] = {}
+CLIENT_CAPABILITIES: Mapping[str, object] = {
+    "fs": {"readTextFile": True, "writeTextFile": True},
+}

@@ -8,7 +8,7 @@ import msgspec
 from acphost.errors import AcpHostError
 from acphost.log import get_logger
 from acphost.server.connection import Attendance, ClientConnection
-from acphost.wire.acp import ReadTextFileResult
+from acphost.wire.acp_files import ReadTextFileResult
 
 log = get_logger()
 
@@ -47,6 +47,10 @@ class ClientEditors:
                 except msgspec.DecodeError as exc:
                     log.info("editor_answer_unusable", method=READ, reason=str(exc))
         return None
+
+    def can_write(self, session_id: str) -> bool:
+        """Whether an editor has offered to write for that session."""
+        return any(self._of(session_id, "writeTextFile"))
 
     async def write(self, session_id: str, path: str, content: str) -> bool:
         """Whether an editor has taken the text into its buffer and saved it."""

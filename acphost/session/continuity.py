@@ -81,6 +81,8 @@ class Binder:
         self._previous: AgentProcess | None = None
         #: Set while what the agent says is history, not news.
         self.replay: Replay | None = None
+        #: Told when a binding is over, with all that its agent had open.
+        self.on_unbound: Callable[[], None] = lambda: None
 
     @property
     def is_live(self) -> bool:
@@ -319,6 +321,7 @@ class Binder:
         kind = Kind.BINDING_LOST if status == "lost" else Kind.BINDING_CLOSED
         payload = {"acpSessionId": binding.acp_session_id, "reason": reason}
         self._scribe.write([note(kind, payload)], statements=[save_binding(binding.row)])
+        self.on_unbound()
         return binding
 
 

@@ -25,6 +25,7 @@ from acphost.session.configure import Configurator
 from acphost.session.continuity import Binder, Binding
 from acphost.session.decisions import DecisionDesk
 from acphost.session.ending import Ending
+from acphost.session.files import Editors
 from acphost.session.listener import Listener
 from acphost.session.packet import Packet, build_packet
 from acphost.session.questions import Questions
@@ -32,6 +33,7 @@ from acphost.session.queue import RunQueue, Waiting
 from acphost.session.queue_desk import QueueDesk
 from acphost.session.resume import wants_history
 from acphost.session.scribe import Scribe, note
+from acphost.session.services import Services
 from acphost.session.state import SessionState
 from acphost.session.transcript import transcript
 from acphost.session.turns import Turns
@@ -59,6 +61,7 @@ class Conversation:
         now: Clock,
         is_attended: Callable[[], bool],
         vault: Vault,
+        editors: Editors,
     ) -> None:
         self._traits = pool.traits(row.agent_id, row.runtime)
         self._pool = pool
@@ -102,6 +105,11 @@ class Conversation:
             mcp_servers=lambda: host_mcp_servers(row, vault),
             configurator=self._configurator,
         )
+        self.services = Services(
+            state, self.scribe, listener, tasks, editors=editors, settings=settings, now=now
+        )
+        listener.handlers |= self.services.handlers
+        self.binder.on_unbound = self.services.end
         self.queue = QueueDesk(state, self.scribe, settings=lambda: settings().queue, now=now)
         self.turns = Turns(
             state,

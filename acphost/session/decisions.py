@@ -13,11 +13,12 @@ from acphost.journal.statements import Statement, save_decision
 from acphost.provider.switchboard import AgentRequest
 from acphost.provider.traits import Traits
 from acphost.session.calls import Call, CallBook, call_key
+from acphost.session.consents import Consents
 from acphost.session.policy import Decided, decide
 from acphost.session.scribe import encode, note, run_ref
 from acphost.session.subject import subject_of
 from acphost.wire.acp import PermissionOption, PermissionRequest, ToolCall, ToolReport, lenient
-from acphost.wire.event import Kind, Origin
+from acphost.wire.event import HOST, Kind, Origin
 from acphost.wire.policy import PermissionSubject, PolicyRule
 
 CANCELLED: Mapping[str, object] = {"outcome": {"outcome": "cancelled"}}
@@ -69,6 +70,8 @@ class DecisionDesk:
         self._now = now
         self._rules = rules
         self._open: dict[str, OpenQuestion] = {}
+        #: What was allowed in this turn.
+        self.consents = Consents()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -85,10 +88,12 @@ class DecisionDesk:
         timeout: float | None,
         calls: CallBook | None = None,
         by_rules: bool = True,
+        host_kind: str | None = None,
     ) -> Opened:
         """Record a request for permission; no question if it offers nothing to choose from.
 
-        Where a rule has an answer that is offered, it is given in the same step.
+        Where a rule has an answer that is offered, it is given in the same step. `host_kind`: the
+        host itself asks, about something of that kind.
         """
         raw = bytes(asked.params)
         try:
@@ -111,7 +116,7 @@ class DecisionDesk:
         now = self._now()
         row = DecisionRow(
             permission_id=mint("perm"),
-            kind=kind,
+            kind=host_kind or kind,
             session_key=self._session.key,
             session_id=self._session.session_id,
             run_key=None if run is None else run.key,
@@ -132,8 +137,9 @@ class DecisionDesk:
             _member(raw, "options", b"[]"),
             raw,
         )
+        source = self._traits.source if host_kind is None else HOST
         draft = Draft(
-            Kind.PERMISSION_REQUESTED, payload, run_of, self._traits.source,
+            Kind.PERMISSION_REQUESTED, payload, run_of, source,
             _host_facts(key, call, decided, chosen), None, classify(payload),
         )  # fmt: skip
         change = Change([draft], [save_decision(row)])
@@ -201,7 +207,17 @@ class DecisionDesk:
             change.drafts.append(withdrawal(row, reason))
             change.statements.append(save_decision(row))
         self._open.clear()
+        self.consents.clear()
         return questions, change
+
+    def withdraw(self, permission_id: str, reason: str) -> Change:
+        """Nobody waits for this answer any more; nothing if it was answered."""
+        question = self._open.pop(permission_id, None)
+        if question is None:
+            return Change([], [])
+        row = question.row
+        row.status, row.resolved_at = "expired", self._now()
+        return Change([withdrawal(row, reason)], [save_decision(row)])
 
     def reject_option(self, permission_id: str) -> str | None:
         """The offered option that says no, for a question nobody answers in time."""
@@ -224,6 +240,9 @@ class DecisionDesk:
     ) -> Change:
         row = question.row
         del self._open[row.permission_id]
+        kinds = [each.kind for each in question.options if each.option_id == option_id]
+        if kinds and kinds[0].startswith("allow"):
+            self.consents.add(question.asked.params)
         row.status, row.outcome, row.option_id, row.rule = "resolved", outcome, option_id, rule
         row.by = None if origin is None else encode(origin)
         row.resolved_at = self._now()

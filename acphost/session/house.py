@@ -18,6 +18,7 @@ from acphost.journal.writer import SessionLog
 from acphost.log import get_logger
 from acphost.provider.pool import AgentPool
 from acphost.session.conversation import Conversation
+from acphost.session.files import Editors
 from acphost.session.locks import KeyedLocks
 from acphost.session.queue import Waiting
 from acphost.session.scribe import note
@@ -36,6 +37,7 @@ class HouseOptions:
     now: Clock
     is_attended: Callable[[], bool]
     vault: Vault
+    editors: Editors
 
 
 class House:
@@ -117,6 +119,7 @@ class House:
             now=self._now,
             is_attended=self._options.is_attended,
             vault=self.vault,
+            editors=self._options.editors,
         )
         self._conversations[row.session_id] = conversation
         self.workspaces[row.session_id] = row.workspace_id

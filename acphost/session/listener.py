@@ -64,8 +64,8 @@ class Listener:
             Kind.SESSION_CONFIG_UPDATED: configurator.on_options,
         }
         #: What an agent may ask for, by method; everything else is refused (guide A10, A16).
-        self.handlers: dict[str, Callable[[AgentRequest], None]] = {
-            "session/request_permission": self._open_question
+        self.handlers: dict[str, Callable[[AgentRequest], object]] = {
+            "session/request_permission": self.open_question
         }
 
     # -- updates ----------------------------------------------------------------------------------
@@ -191,12 +191,17 @@ class Listener:
             )]
         )  # fmt: skip
 
-    def _open_question(self, asked: AgentRequest) -> None:
+    def open_question(self, asked: AgentRequest, host_kind: str | None = None) -> str | None:
+        """Put a question to people: the agent's, or one of the host's own on account of it.
+
+        Returns its id while it is open.
+        """
         state, turn = self._state, self._state.turn
         is_stopping = turn is not None and turn.run.cancel_requested_at is not None
         opened = state.desk.open(
             asked, turn.run if turn else None, timeout=self._permission_timeout(),
-            calls=turn.calls if turn else None, by_rules=not is_stopping,
+            calls=turn.calls if turn and host_kind is None else None, by_rules=not is_stopping,
+            host_kind=host_kind,
         )  # fmt: skip
         question, change = opened.question, opened.change
         if is_stopping:
@@ -211,6 +216,14 @@ class Listener:
             self._on_dismissed([asked], ticket)
         else:
             self._on_question(question.row.permission_id)
+            return question.row.permission_id
+        return None
+
+    def withdraw_question(self, permission_id: str) -> None:
+        """Nobody needs the answer any more."""
+        change = self._state.desk.withdraw(permission_id, "the request was cancelled")
+        if change.drafts:
+            self._scribe.write(change.drafts, statements=change.statements)
 
     def on_gone(self, gone: AgentGoneError) -> None:
         """The process is gone; its open prompt was failed before this is called."""

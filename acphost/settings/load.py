@@ -50,7 +50,7 @@ def load_settings(
         if path is not None:
             merged[name] = str(path)
     merged["folder"] = str(place.parent if place.is_file() else place)
-    merged["files"] = [document.file for document in documents]
+    merged["read_from"] = [document.file for document in documents]
     return _expanded(msgspec.convert(merged, Settings), environ)
 
 

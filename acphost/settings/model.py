@@ -108,6 +108,27 @@ class PolicySettings(Table, frozen=True):
     rules: list[PolicyRule] = msgspec.field(default_factory=list)
 
 
+class FileSettings(Table, frozen=True):
+    """What agents may do with files through the host, within the folders of their session."""
+
+    read: Literal["allow", "ask"] = "allow"
+    write: Literal["allow", "ask"] = "ask"
+    #: Outside of those folders.
+    outside: Literal["refuse", "ask"] = "refuse"
+    #: Of one answer; a part of a longer file can be asked for.
+    max_read_bytes: ByteLimit = 16 << 20
+
+
+class TerminalSettings(Table, frozen=True):
+    """What agents may run through the host."""
+
+    run: Literal["allow", "ask"] = "ask"
+    #: Terminals one session may have at a time.
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 16
+    #: Of the output of one terminal, its end; an agent may ask for less.
+    output_bytes: ByteLimit = 1 << 20
+
+
 class RestartSettings(Table, frozen=True):
     """How often an agent that dies is started again."""
 
@@ -180,6 +201,8 @@ class ConfigFile(AgentsFile, frozen=True):
     drain: DrainSettings = DrainSettings()
     permissions: PermissionSettings = PermissionSettings()
     policy: PolicySettings = PolicySettings()
+    files: FileSettings = FileSettings()
+    terminals: TerminalSettings = TerminalSettings()
 
 
 class Settings(ConfigFile, frozen=True, kw_only=True):
@@ -188,4 +211,4 @@ class Settings(ConfigFile, frozen=True, kw_only=True):
     #: Where the user's files are looked for; it need not exist.
     folder: str
     #: The user's files that were read, in the order in which they count.
-    files: list[str]
+    read_from: list[str]

@@ -137,12 +137,6 @@ class PermissionRequest(AcpStruct, frozen=True):
     options: list[PermissionOption] = []
 
 
-class ReadTextFileResult(AcpStruct, frozen=True):
-    """The answer to `fs/read_text_file`."""
-
-    content: str
-
-
 class TextBlock(AcpStruct, frozen=True):
     """A content block as far as its text."""
 

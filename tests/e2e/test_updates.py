@@ -44,7 +44,6 @@ async def test_every_request_is_answered() -> None:
 ON prompt
     ASK elicitation/create {"sessionId": "${SESSION}", "message": "?"} id="a1" save=${DIR}/one
     ASK x/unknown {} id=7 save=${DIR}/two
-    ASK fs/read_text_file {"sessionId": "${SESSION}", "path": "/etc/passwd"} save=${DIR}/three
     NOTIFY x/n {"what": 1}
     MSG "ok"
 """
@@ -52,7 +51,7 @@ ON prompt
         run = await daemon.ask(await daemon.session(), "hi")
 
         assert await daemon.text(run) == "ok"
-        for name in ("one", "two", "three"):
+        for name in ("one", "two"):
             assert json.loads(await daemon.marked(name))["error"]["code"] == -32601
         kept = [payload(event) for event in await daemon.events(run, "evidence")]
         assert {"method": "x/n", "params": {"what": 1}} in kept

@@ -110,7 +110,7 @@ async def pool(folder: Path, script: str, **agent: object) -> AsyncGenerator[Sta
     settings = Settings(
         agents={"fake": AgentSettings(**given)},  # type: ignore[arg-type]
         folder=str(folder),
-        files=[],
+        read_from=[],
     )
     ledger = Ledger()
 

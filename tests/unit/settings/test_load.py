@@ -24,7 +24,7 @@ from tests.unit.settings.conftest import Load, Write
 def test_with_no_files_the_shipped_defaults_stand(load: Load, folder: Path) -> None:
     assert load() == Settings(
         folder=str(folder),
-        files=[],
+        read_from=[],
         socket=None,
         state_dir=None,
         admins=[],
@@ -58,7 +58,7 @@ def test_with_no_files_the_shipped_defaults_stand(load: Load, folder: Path) -> N
 
 def test_a_folder_that_does_not_exist_is_an_empty_one(load: Load, folder: Path) -> None:
     folder.rmdir()
-    assert load().files == []
+    assert load().read_from == []
 
 
 def test_flag_before_environment_before_file(load: Load, write: Write) -> None:
@@ -106,13 +106,13 @@ def test_files_count_in_the_order_main_then_agents_by_name(load: Load, write: Wr
     assert settings.agents["x"] == AgentSettings(
         display_name="x", command=["x"], quiet_after=3.0, eof_grace=0.0
     )
-    assert settings.files == [str(main), str(first), str(last)]
+    assert settings.read_from == [str(main), str(first), str(last)]
 
 
 def test_what_editors_leave_in_agents_d_is_not_read(load: Load, write: Write) -> None:
     for name in ("agents.d/.#a.toml", "agents.d/a.toml~", "agents.d/README.md"):
         write(name, "[[[")
-    assert load().files == []
+    assert load().read_from == []
 
 
 def test_the_config_flag_names_a_folder_or_a_single_file(load: Load, tmp_path: Path) -> None:
@@ -123,9 +123,9 @@ def test_the_config_flag_names_a_folder_or_a_single_file(load: Load, tmp_path: P
     agent.write_text('[agents.a]\ncommand = ["a"]\n')
 
     whole = load({"config": str(other)})
-    assert (whole.files, whole.folder) == ([str(main), str(agent)], str(other))
+    assert (whole.read_from, whole.folder) == ([str(main), str(agent)], str(other))
     single = load(ACPHOST_CONFIG=str(main))
-    assert (single.files, single.folder) == ([str(main)], str(other))
+    assert (single.read_from, single.folder) == ([str(main)], str(other))
     assert single.drain == DrainSettings(timeout=1.0)
 
 
@@ -172,4 +172,4 @@ def test_without_an_xdg_folder_the_platform_decides() -> None:
 
 def test_dev_null_is_no_configuration_at_all(load: Load, write: Write) -> None:
     write("config.toml", "[[[")
-    assert load(ACPHOST_CONFIG=os.devnull).files == []
+    assert load(ACPHOST_CONFIG=os.devnull).read_from == []

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from acphost.errors import ConfigError
+from acphost.settings.model import ConfigFile
 from tests.unit.settings.conftest import Load, Refusal, Write
 
 COUNT = "expected an integer from 1 to 1000000"
@@ -14,7 +15,7 @@ FROM_ZERO = "expected a number of seconds from 0 to 86400"
 ABOVE_ZERO = "expected a number of seconds above 0, at most 86400"
 VARIABLE = "expected the name of an environment variable"
 AGENT_ID = 'the name must be an agent id: lower-case letters, digits, "-" and "_"'
-MAIN_KEYS = "admins, agents, drain, journal, limits, permissions, policy, queue, socket, state_dir"
+MAIN_KEYS = ", ".join(sorted(ConfigFile.__struct_fields__))
 
 MISTAKES = {
     "[queue]\nlimt = 1": '2: queue.limt: unknown key, did you mean "limit"?',

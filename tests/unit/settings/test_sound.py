@@ -35,7 +35,7 @@ def test_a_file_with_a_mistake_is_left_out_whole(sound: Sound, write: Write) -> 
     good = write("config.toml", '[agents.a]\ncommand = ["a"]\n')
     write("agents.d/b.toml", '[agents.b]\ncommand = ["b"]\n[agents.c]\ncomand = ["c"]\n')
     loaded = sound()
-    assert loaded.settings.files == [str(good)]
+    assert loaded.settings.read_from == [str(good)]
     assert loaded.settings.agents.keys() & {"a", "b", "c"} == {"a"}
     assert "agents.c.comand" in str(loaded.problem)
 

@@ -1,0 +1,70 @@
+"""What a session's agent may ask of the host beside permission: files, and what comes with them."""
+
+from collections.abc import Callable, Mapping
+
+import msgspec
+from anyio.abc import TaskGroup
+
+from acphost.ids import Clock
+from acphost.provider.switchboard import AgentRequest
+from acphost.session.deeds import Deeds
+from acphost.session.errands import Errands
+from acphost.session.files import Editors, FileDesk
+from acphost.session.gate import Gate
+from acphost.session.listener import Listener
+from acphost.session.scribe import Scribe
+from acphost.session.state import SessionState
+from acphost.settings.model import Settings
+from acphost.workspace.roots import Roots
+from acphost.workspace.writing import Written
+
+
+class Services:
+    """The handlers of one session, and what they have open."""
+
+    def __init__(
+        self,
+        state: SessionState,
+        scribe: Scribe,
+        listener: Listener,
+        tasks: TaskGroup,
+        *,
+        editors: Editors,
+        settings: Callable[[], Settings],
+        now: Clock,
+    ) -> None:
+        self._row = state.row
+        self.errands = Errands(tasks)
+        self._gate = Gate(state.desk.consents, listener.open_question, listener.withdraw_question)
+        deeds = Deeds(state, scribe, now)
+        self._files = FileDesk(
+            state.row.session_id,
+            editors,
+            self._gate,
+            deeds,
+            settings=lambda: settings().files,
+            roots=self.roots,
+            on_written=self._on_written,
+        )
+
+    @property
+    def handlers(self) -> Mapping[str, Callable[[AgentRequest], object]]:
+        """By method; each is an offer (`provider.offers`)."""
+        handler = self.errands.handler
+        return {
+            "fs/read_text_file": handler(self._files.read),
+            "fs/write_text_file": handler(self._files.write),
+        }
+
+    async def roots(self) -> Roots:
+        """The folders that the session may use."""
+        more = msgspec.json.decode(self._row.additional_directories, type=list[str])
+        return Roots([self._row.cwd, *more])
+
+    def end(self) -> None:
+        """The binding is over: nobody waits for what its agent has asked for."""
+        self.errands.abandon()
+        self._gate.forget()
+
+    def _on_written(self, written: Written) -> None:
+        """A file was written for the agent."""
