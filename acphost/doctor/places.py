@@ -29,7 +29,7 @@ def look_at_places(patient: Patient) -> Iterator[Diagnosis]:
 def _configuration(patient: Patient) -> Iterator[Diagnosis]:
     trouble = patient.loaded.problem
     if trouble is None:
-        read = len(patient.loaded.settings.files)
+        read = len(patient.loaded.settings.read_from)
         yield fine("config", f"{patient.config}: {read} files read, no mistake")
         return
     for mistake in mistakes_of(trouble) or [{"file": patient.config, "text": str(trouble)}]:
