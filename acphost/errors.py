@@ -68,13 +68,6 @@ class InvalidParamsError(ProtocolError):
     word = "invalid_params"
 
 
-class RequestCancelledError(ProtocolError):
-    """The peer took its request back; it is answered all the same (guide section 6)."""
-
-    code = -32800
-    word = "request_cancelled"
-
-
 class RemoteError(AcpHostError):
     """A peer answered with an error object; it is kept whole for whoever asked."""
 
@@ -145,20 +138,6 @@ class PermissionNotFoundError(HostError):
 
     code = -32002
     word = "permission_not_found"
-
-
-class FileMissingError(HostError):
-    """There is no such file; agents know the number (guide rule 36)."""
-
-    code = -32002
-    word = "file_not_found"
-
-
-class TerminalNotFoundError(HostError):
-    """No terminal has that id, or it was released (guide rule 42)."""
-
-    code = -32002
-    word = "terminal_not_found"
 
 
 class PathNotGrantedError(HostError):
@@ -261,6 +240,30 @@ class CursorFutureError(HostError):
     """A cursor points past the head of the journal."""
 
     word = "cursor_future"
+
+
+# -- what only agents are told, by the numbers of their protocol -----------------------------------
+
+
+class FileMissingError(AcpHostError):
+    """There is no such file (guide rule 36)."""
+
+    code = -32002
+    word = "file_not_found"
+
+
+class TerminalNotFoundError(AcpHostError):
+    """No terminal has that id, or it was released (guide rule 42)."""
+
+    code = -32002
+    word = "terminal_not_found"
+
+
+class RequestCancelledError(AcpHostError):
+    """The agent took its request back; it is answered all the same (guide section 6)."""
+
+    code = -32800
+    word = "request_cancelled"
 
 
 # -- start-up: shown to whoever starts the daemon, with an exit code -------------------------------

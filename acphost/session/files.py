@@ -18,7 +18,12 @@ from acphost.provider.switchboard import AgentRequest
 from acphost.session.deeds import Deeds
 from acphost.session.gate import Answer, Deed, Gate
 from acphost.settings.model import FileSettings
-from acphost.wire.acp_files import ReadTextFile, ReadTextFileResult, WriteTextFile
+from acphost.wire.acp_files import (
+    ReadTextFile,
+    ReadTextFileResult,
+    WriteTextFile,
+    WriteTextFileResult,
+)
 from acphost.wire.event import Kind
 from acphost.workspace.reading import Signature, digest_of, read_window
 from acphost.workspace.roots import Place, Roots, place_of, real_path
@@ -108,7 +113,7 @@ class FileDesk:
 
     # -- writing ----------------------------------------------------------------------------------
 
-    async def write(self, asked: AgentRequest) -> dict[str, object]:
+    async def write(self, asked: AgentRequest) -> WriteTextFileResult:
         """Put a text into a file, whole. Raises AcpHostError, as it is to be answered."""
         params = params_of(WriteTextFile, asked)
         try:
@@ -120,7 +125,7 @@ class FileDesk:
                 evidence="file_write",
             )
             raise
-        return {}
+        return WriteTextFileResult()
 
     async def _write(self, params: WriteTextFile, asked: AgentRequest) -> None:
         place = await self._admit("edit", params.path, self._settings().write, asked)

@@ -60,6 +60,10 @@ class ReadTextFileResult(AcpStruct, frozen=True, omit_defaults=False):
     content: str
 
 
+class WriteTextFileResult(AcpStruct, frozen=True):
+    """The answer to `fs/write_text_file`: that it came says all."""
+
+
 class ExitStatus(AcpStruct, frozen=True, omit_defaults=False):
     """How a command ended; of a signal only its name is told."""
 

@@ -5,6 +5,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from acphost.wire.acp_files import (
+    ReadTextFile,
+    ReadTextFileResult,
+    WriteTextFile,
+    WriteTextFileResult,
+)
 from acphost.wire.host import EventsNotification
 
 
@@ -19,4 +25,7 @@ class Asked(NamedTuple):
 NOTIFICATIONS: Mapping[str, type[msgspec.Struct]] = {"events": EventsNotification}
 
 #: By method; a client says in `initialize` which it answers.
-QUESTIONS: Mapping[str, Asked] = {}
+QUESTIONS: Mapping[str, Asked] = {
+    "fs/read_text_file": Asked(ReadTextFile, ReadTextFileResult),
+    "fs/write_text_file": Asked(WriteTextFile, WriteTextFileResult),
+}

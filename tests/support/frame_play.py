@@ -35,6 +35,11 @@ ON prompt "crash"
     MSG "Goodbye. "
     EXIT 70
 
+ON prompt "read"
+    ASK fs/read_text_file {{"sessionId": "${{SESSION}}", "path": "${{DIR}}/work/notes.md"}}
+    ASK fs/write_text_file {{"sessionId": "${{SESSION}}", "path": "${{DIR}}/work/notes.md",
+        "content": "# Notes\\n"}}
+
 ON prompt
     THOUGHT "A short answer will do."
     PLAN completed:"Answer"
@@ -249,6 +254,26 @@ class Play:
 
     async def questions(self) -> None:
         """What the daemon asks a client."""
+        offer = {"fs": {"readTextFile": True, "writeTextFile": True}}
+        async with self._daemon.wire(capabilities=offer) as editor:
+            scope = {"scope": {"sessionId": self._session}, "after": "now"}
+            await editor.result("events/subscribe", scope)
+            run = await self._send("read", "r-13")
+            await self._asked(editor, "fs/read_text_file", {"content": "# Notes, not saved\n"})
+            await self._daemon.is_status(self._session, "waiting")
+            (decision,) = await self._daemon.questions(self._session)
+            await self._daemon.client.respond(decision.permission_id, "allow_once")
+            await self._asked(editor, "fs/write_text_file", {})
+            await self._ended(run)
+
+    async def _asked(self, editor: Wire, method: str, result: Frame) -> None:
+        """Answer a question of the daemon."""
+        asked = await editor.read()
+        while asked.get("method") != method:
+            asked = await editor.read()
+        answer = {"jsonrpc": "2.0", "id": asked["id"], "result": result}
+        await editor.send(answer)
+        self._recorder.keep(method.replace("/", "."), request=asked, answer=answer)
 
     async def shutdown(self) -> None:
         """Its end, while a turn is running, and what it says to new work."""
@@ -275,6 +300,9 @@ def _rare(recorder: Recorder) -> None:
             agentError={"code": -32602, "message": "no such mode"},
         ),
         errors.UnsupportedContentError("the agent takes no images - at `$.prompt[0]`"),
+        errors.PathNotGrantedError(
+            "/etc/hosts is outside of the session's folders", path="/etc/hosts", roots=["/home/me"]
+        ),
         errors.AuthRequiredError("the agent wants a login first", methods=[]),
     ):
         recorder.keep_error(msgspec.json.decode(msgspec.json.encode(error_object(error))))
