@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-664c6161b8ab";
+export const schemaRevision = "1-ba4b368da16e";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -24,6 +24,7 @@ export type ErrorCode =
   | "not_initialized"
   | "overloaded"
   | "parse_error"
+  | "path_not_granted"
   | "permission_denied"
   | "permission_not_found"
   | "queue_full"
@@ -281,7 +282,7 @@ export interface ErrorObject {
   code: number;
   /** An English sentence for people. */
   message: string;
-  data?: { code?: "agent_error" | "agent_not_found" | "agent_unavailable" | "already_resolved" | "auth_required" | "conflict" | "cursor_foreign" | "cursor_future" | "cursor_malformed" | "internal" | "invalid_params" | "invalid_request" | "method_not_found" | "not_initialized" | "overloaded" | "parse_error" | "permission_denied" | "permission_not_found" | "queue_full" | "run_not_found" | "session_not_found" | "shutting_down" | "storage_error" | "storage_full" | "too_large" | "unsupported_content" | "unsupported_version" | string; retryable?: boolean };
+  data?: { code?: "agent_error" | "agent_not_found" | "agent_unavailable" | "already_resolved" | "auth_required" | "conflict" | "cursor_foreign" | "cursor_future" | "cursor_malformed" | "internal" | "invalid_params" | "invalid_request" | "method_not_found" | "not_initialized" | "overloaded" | "parse_error" | "path_not_granted" | "permission_denied" | "permission_not_found" | "queue_full" | "run_not_found" | "session_not_found" | "shutting_down" | "storage_error" | "storage_full" | "too_large" | "unsupported_content" | "unsupported_version" | string; retryable?: boolean };
 }
 
 /** One journal row as clients read it; a provider's `payload` is its own JSON, verbatim. */
@@ -624,6 +625,19 @@ export interface QueuedRun {
 export interface QueuedRunPage {
   items: QueuedRun[];
   nextCursor: string | null;
+}
+
+/** `fs/read_text_file`; `line` counts from 1, `limit` lines. */
+export interface ReadTextFile {
+  sessionId: string;
+  path: string;
+  line?: number | null;
+  limit?: number | null;
+}
+
+/** The answer to `fs/read_text_file`. */
+export interface ReadTextFileResult {
+  content: string;
 }
 
 /** What a person needs to decide about a run whose outcome is unknown. */
@@ -1021,6 +1035,17 @@ export interface UsageStatus {
   cost: string | null;
 }
 
+/** `fs/write_text_file`. */
+export interface WriteTextFile {
+  sessionId: string;
+  path: string;
+  content: string;
+}
+
+/** The answer to `fs/write_text_file`: that it came says all. */
+export interface WriteTextFileResult {
+}
+
 /** What a client calls, by method. */
 export interface Methods {
   /** Introduces a client: the first request of every connection. */
@@ -1102,4 +1127,6 @@ export interface Notifications {
 
 /** What the daemon asks a client that offered to answer. */
 export interface Questions {
+  "fs/read_text_file": { params: ReadTextFile; result: ReadTextFileResult };
+  "fs/write_text_file": { params: WriteTextFile; result: WriteTextFileResult };
 }

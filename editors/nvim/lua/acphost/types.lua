@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-664c6161b8ab
+-- schema revision 1-ba4b368da16e
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -43,7 +43,8 @@
 ---| "events"
 
 ---@alias acphost.QuestionMethod
----| "nil"
+---| "fs/read_text_file"
+---| "fs/write_text_file"
 
 ---@alias acphost.TerminalKind
 ---| "run.cancelled"
@@ -68,6 +69,7 @@
 ---| "not_initialized"
 ---| "overloaded"
 ---| "parse_error"
+---| "path_not_granted"
 ---| "permission_denied"
 ---| "permission_not_found"
 ---| "queue_full"
@@ -593,6 +595,17 @@
 ---@field items acphost.QueuedRun[]
 ---@field nextCursor string|nil
 
+---`fs/read_text_file`; `line` counts from 1, `limit` lines.
+---@class acphost.ReadTextFile
+---@field sessionId string
+---@field path string
+---@field line? integer|nil
+---@field limit? integer|nil
+
+---The answer to `fs/read_text_file`.
+---@class acphost.ReadTextFileResult
+---@field content string
+
 ---What a person needs to decide about a run whose outcome is unknown.
 ---@class acphost.Recovery
 ---@field wasRunning boolean
@@ -944,6 +957,15 @@
 ---@field lastRunTokens integer|nil
 ---@field context acphost.ContextUsage
 ---@field cost string|nil
+
+---`fs/write_text_file`.
+---@class acphost.WriteTextFile
+---@field sessionId string
+---@field path string
+---@field content string
+
+---The answer to `fs/write_text_file`: that it came says all.
+---@class acphost.WriteTextFileResult
 
 ---`initialize` Introduces a client: the first request of every connection.
 ---@alias acphost.params.initialize acphost.InitializeParams
