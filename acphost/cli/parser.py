@@ -177,6 +177,10 @@ def _reading_commands(command: Command) -> None:
     status.add_argument("session", metavar="SESSION", nargs="?")
     status.add_argument("--json", action="store_true", help="print the status as it is")
 
+    usage = command("usage", "show what sessions have used: tokens, cost, and the context")
+    usage.add_argument("session", metavar="SESSION", nargs="?", help="default: all sessions")
+    usage.add_argument("--json", action="store_true", help="print the projections as they are")
+
     agents = command("agents", "list the configured agents, check one, or try it out")
     agents.add_argument(
         "action",

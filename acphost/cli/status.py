@@ -107,11 +107,28 @@ def _print_session(pen: Pen, session: Session, status: RuntimeStatus) -> None:
         ("process", f"pid {binding.pid}, {binding.status}" if binding is not None else "none"),
         ("can load", _yes_no(status.acp.supports_session_load) if status.acp is not None else None),
         ("last sign", status.last_sign_of_life_at),
-        ("context", f"{usage.used} of {usage.size} tokens" if usage.used is not None else None),
+        ("context", context_of(usage.used, usage.size)),
+        ("tokens", _tokens(status)),
+        ("cost", status.usage.cost),
         ("events", str(int(session.last_seq))),
     )
     for line in status.logs:
         pen.line(f"  {pen.safe(line)}", "dim")
+
+
+def _tokens(status: RuntimeStatus) -> str | None:
+    usage = status.usage
+    if usage.session_tokens is None:
+        return None
+    last = "" if usage.last_run_tokens is None else f", {usage.last_run_tokens} of them last"
+    return f"{usage.session_tokens}{last}"
+
+
+def context_of(used: int | None, size: int | None) -> str | None:
+    """How full the context is; None where that is unknown."""
+    if used is None:
+        return None
+    return f"{used} tokens" if size is None else f"{used} of {size} tokens"
 
 
 def _pairs(pen: Pen, *pairs: tuple[str, str | None]) -> None:

@@ -12,6 +12,7 @@ from acphost.wire import controls, host, params
 from acphost.wire.agents import AgentCheck, AgentProbe
 from acphost.wire.base import Position, parse_position
 from acphost.wire.event import Event
+from acphost.wire.usage import UsageProjection
 
 T = TypeVar("T")
 
@@ -255,6 +256,13 @@ class Calls(ABC):
         """Which agent serves a session, does it remember, why is it still busy."""
         given = params.RuntimeStatusParams(session_id=session_id)
         return await self.request("runtime/status", given, host.RuntimeStatus, repeat=True)
+
+    async def usage(
+        self, session_id: str | None = None, *, run_id: str | None = None
+    ) -> UsageProjection:
+        """What a run, or a session and its last run, have used."""
+        given = params.UsageGetParams(session_id=session_id, host_run_id=run_id)
+        return await self.request("usage/get", given, UsageProjection, repeat=True)
 
     async def reset(
         self,

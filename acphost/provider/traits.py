@@ -14,6 +14,7 @@ from acphost.errors import AcpHostError, RemoteError
 from acphost.wire.acp import AgentCapabilities, ToolReport
 from acphost.wire.agents import Finding
 from acphost.wire.event import Source
+from acphost.wire.usage import Reported
 
 ProcessModel = Literal["per_session", "shared"]
 
@@ -104,6 +105,8 @@ class Traits:
     cancel_settle: ClassVar[float] = 0.0
     #: Whether the answers of `session/prompt` carry totals since the agent started.
     usage_is_cumulative: ClassVar[bool] = False
+    #: Requests after which such totals begin at zero again.
+    usage_restarts_at: ClassVar[frozenset[str]] = frozenset()
 
     #: It keeps nothing between prompts: each comes with what was said before.
     is_stateless: ClassVar[bool] = False
@@ -147,6 +150,10 @@ class Traits:
         self, acp_session_id: str, model_id: str | None
     ) -> tuple[str, dict[str, object]] | None:
         """A request that clears a cancel which came too late; None: only a new binding does."""
+        return None
+
+    def usage_of(self, method: str, params: msgspec.Raw) -> Reported | None:
+        """What a notification of the agent's own tells of the tokens of the turn at hand."""
         return None
 
     def meant_call(self, asked: ToolReport, calls: Sequence[KnownCall]) -> str | None:

@@ -45,6 +45,7 @@ from acphost.wire.host import (
     Session,
 )
 from acphost.wire.revision import SCHEMA_REVISION
+from acphost.wire.usage import UsageProjection
 
 P = TypeVar("P", bound=msgspec.Struct)
 CAPABILITIES = {
@@ -127,6 +128,7 @@ class Methods:
             Method("runtime/status", p.RuntimeStatusParams, every, self._runtime_status),
             Method("runtime/reset", p.RuntimeResetParams, every, self._runtime_reset),
             Method("runtime/processes", p.ProcessesParams, every, self._processes),
+            Method("usage/get", p.UsageGetParams, every, self._usage),
         )
 
     async def call(self, connection: ClientConnection, method: str, params: Raw) -> object:
@@ -326,6 +328,13 @@ class Methods:
     ) -> RuntimeReset:
         """Ends a session's agent; `next` says what the next run begins with."""
         return await self._commands.reset_runtime(params, client.origin)
+
+    async def _usage(self, client: ClientConnection, params: p.UsageGetParams) -> UsageProjection:
+        """Context, turn and session kept apart; of a run, or of a session and its last run.
+
+        Raises RunNotFoundError, SessionNotFoundError.
+        """
+        return await self._queries.usage(params)
 
     async def _processes(
         self, client: ClientConnection, params: p.ProcessesParams

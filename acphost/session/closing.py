@@ -18,6 +18,7 @@ from acphost.session.turn import Turn
 from acphost.wire.acp import PromptResult, lenient
 from acphost.wire.event import Kind
 from acphost.wire.host import ErrorWord, RunStatus
+from acphost.wire.usage import Reported
 
 _KINDS = {
     RunStatus.COMPLETED: Kind.RUN_COMPLETED,
@@ -33,6 +34,7 @@ def of_answer(traits: Traits, turn: Turn, answer: Raw | AcpHostError) -> Ending:
         return of_lost_agent(turn.run, answer)
     if isinstance(answer, AcpHostError) and not isinstance(answer, RemoteError):
         return Ending(status=RunStatus.FAILED, error_code=answer.word, error=str(answer))
+    usage: Reported | None = None
     if isinstance(answer, RemoteError):
         facts = turn.facts(error=answer)
         extra: dict[str, object] = {"agentError": remote_error(answer)}
@@ -41,7 +43,7 @@ def of_answer(traits: Traits, turn: Turn, answer: Raw | AcpHostError) -> Ending:
         facts = turn.facts(stop_reason=result.stop_reason, has_usage=isinstance(result.usage, Raw))
         extra = {"response": answer}
         if isinstance(result.usage, Raw):
-            extra["usage"] = result.usage
+            usage = _reported(result.usage)
     verdict = traits.judge_turn(facts)
     return Ending(
         status=RunStatus(verdict.outcome),
@@ -53,6 +55,7 @@ def of_answer(traits: Traits, turn: Turn, answer: Raw | AcpHostError) -> Ending:
         rebind=verdict.rebind,
         is_lost=verdict.is_lost,
         cancel_lingers=verdict.cancel_lingers,
+        usage=usage,
     )
 
 
@@ -131,6 +134,13 @@ def abandoned_tools(run: RunRow, open_calls: CallBook) -> list[Draft]:
         )
         for call in open_calls
     ]
+
+
+def _reported(raw: Raw) -> Reported | None:
+    try:
+        return lenient(Reported, raw)
+    except msgspec.DecodeError:
+        return None
 
 
 def _prompt_result(raw: Raw) -> PromptResult:

@@ -106,6 +106,8 @@ class Configurator:
         finally:
             self._asked = None
         self.controls.took(change, result)
+        if change.method in seat.process.traits.usage_restarts_at:
+            self._state.usage.restart()
         return change
 
     def _told(self, change: Change, *, origin: Origin | None) -> Draft:

@@ -37,6 +37,7 @@ from acphost.session.services import Services
 from acphost.session.state import SessionState
 from acphost.session.transcript import transcript
 from acphost.session.turns import Turns
+from acphost.session.usage import UsageLedger
 from acphost.session.vault import Vault
 from acphost.settings.model import Settings
 from acphost.wire.controls import SessionConfigureParams
@@ -74,6 +75,7 @@ class Conversation:
         # Its own rules first: they are the more particular ones.
         desk = DecisionDesk(row, self._traits, now, lambda: [*own, *settings().policy.rules])
         self.state = state = SessionState(row, RunQueue(settings().queue.limit), desk)
+        state.usage = UsageLedger(row.usage)
         self.scribe.refresh = state.refresh
         self._configurator = Configurator(state, self.scribe)
         self.questions = Questions(

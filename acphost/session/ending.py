@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from acphost.wire.host import RunStatus
+from acphost.wire.usage import Reported
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +18,8 @@ class Ending:
     #: Further members of the payload: response, agentError, exitCode, stderr, …
     extra: dict[str, object] = field(default_factory=dict)
     host: dict[str, object] | None = None
+    #: What the answer said of tokens.
+    usage: Reported | None = None
     #: The agent's session cannot be trusted any further.
     rebind: str | None = None
     #: The agent does not know its session any more.

@@ -17,6 +17,7 @@ from acphost.session.continuity import Binder, Replay
 from acphost.session.scribe import Scribe, encode, note, run_ref
 from acphost.session.state import SessionState
 from acphost.session.updates import Matter, Meaning, read
+from acphost.session.usage import read_context
 from acphost.wire.base import AcpStruct
 from acphost.wire.event import Kind
 
@@ -62,6 +63,7 @@ class Listener:
             Kind.SESSION_INFO_UPDATED: self._take_title,
             Kind.SESSION_MODE_UPDATED: configurator.on_mode,
             Kind.SESSION_CONFIG_UPDATED: configurator.on_options,
+            Kind.USAGE_UPDATED: lambda update: state.usage.update(read_context(update)),
         }
         #: What an agent may ask for, by method; everything else is refused (guide A10, A16).
         self.handlers: dict[str, Callable[[AgentRequest], object]] = {
@@ -158,6 +160,9 @@ class Listener:
         turn = state.turn
         if turn is not None:
             turn.last_sign = at
+            reported = self._traits.usage_of(method, params)
+            if reported is not None:
+                state.usage.report(reported)
         payload = b'{"method":%b,"params":%b}' % (encode(method), bytes(params))
         self._writer.append_event(
             self._log, Kind.EVIDENCE, payload, at=at,

@@ -9,6 +9,7 @@ from msgspec import UNSET, Raw, UnsetType
 from acphost.errors import (
     CursorForeignError,
     CursorFutureError,
+    InvalidParamsError,
     RunNotFoundError,
     SessionNotFoundError,
 )
@@ -19,6 +20,7 @@ from acphost.journal.store import Store
 from acphost.session import views
 from acphost.session.house import House
 from acphost.session.resume import files_touched
+from acphost.session.usage import UsageLedger
 from acphost.wire.base import position_text
 from acphost.wire.host import (
     TERMINAL_STATUSES,
@@ -36,7 +38,9 @@ from acphost.wire.params import (
     RunEventsParams,
     RunListParams,
     SessionListParams,
+    UsageGetParams,
 )
+from acphost.wire.usage import UsageProjection
 
 #: Of one `run/events` answer.
 MAX_EVENTS = 2000
@@ -211,6 +215,19 @@ class Queries:
                 f"the cursor belongs to store {store_id!r}; this is {self._store.store_id!r}",
                 storeId=self._store.store_id,
             )
+
+    async def usage(self, params: UsageGetParams) -> UsageProjection:
+        """What a run, or else the last one of a session, and its session have used.
+
+        Raises RunNotFoundError, SessionNotFoundError, InvalidParamsError.
+        """
+        if (params.session_id is None) == (params.host_run_id is None):
+            raise InvalidParamsError("expected either `sessionId` or `hostRunId` - at `$`")
+        run = None if params.host_run_id is None else await self.run_row(params.host_run_id)
+        row = await self.session_row(run.session_id if run is not None else params.session_id or "")
+        live = self._house.live(row.session_id)
+        ledger = live.state.usage if live is not None else UsageLedger(row.usage)
+        return views.usage_view(row, run, ledger)
 
     # -- queue ------------------------------------------------------------------------------------
 

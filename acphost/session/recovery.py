@@ -8,6 +8,9 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+from msgspec import Raw
+
 from acphost.ids import Clock
 from acphost.journal.event import SYNTHETIC, Draft, RunRef
 from acphost.journal.reader import Reader
@@ -25,11 +28,14 @@ from acphost.journal.store import Store
 from acphost.journal.tool_calls import tool_call_id
 from acphost.journal.writer import SessionLog
 from acphost.log import get_logger
+from acphost.provider.agents.registry import TRAITS
+from acphost.provider.traits import Traits
 from acphost.session import closing
 from acphost.session.calls import CallBook
 from acphost.session.decisions import withdrawal
 from acphost.session.ending import Ending
 from acphost.session.scribe import note
+from acphost.session.usage import UsageLedger, read_context
 from acphost.transport.processes import Launch, end_launch
 from acphost.wire.event import Kind
 from acphost.wire.host import ErrorWord, RunStatus, SessionStatus
@@ -129,9 +135,15 @@ async def _reconcile_session(store: Store, session: SessionRow, left: _Remains, 
     interrupted: RunRow | None = None
     for run in left.runs:
         if run.status == RunStatus.RUNNING:
-            before = await _abandoned_tools(store.reader, run)
+            usage, traits = UsageLedger(session.usage), TRAITS.get(session.runtime, TRAITS["acp"])
+            before = await _look_back(store.reader, run, traits, usage)
+            ending = _interruption(run)
+            run.usage = usage.end(None, is_cumulative=False, model=session.resolved_model)
+            session.usage = usage.encode()
+            if run.usage is not None:
+                ending.extra["usage"] = usage.told()
             drafts += closing.conclude(
-                run, _interruption(run), before, next_seq=numbering.seq + len(drafts) + 1, now=now
+                run, ending, before, next_seq=numbering.seq + len(drafts) + 1, now=now
             )
             run.updated_at = now
             statements.append(save_run(run))
@@ -178,8 +190,10 @@ async def _settle_queue(
     return held
 
 
-async def _abandoned_tools(reader: Reader, run: RunRow) -> Sequence[Draft]:
-    """Close the tool calls that the run had open, as far as its events tell."""
+async def _look_back(
+    reader: Reader, run: RunRow, traits: Traits, usage: UsageLedger
+) -> Sequence[Draft]:
+    """Close the tool calls that the run had open, and see what it has used, by its events."""
     open_calls = CallBook(run.run_id)
     seq = (run.first_seq or 1) - 1
     while rows := await reader.events_after_seq(
@@ -189,7 +203,27 @@ async def _abandoned_tools(reader: Reader, run: RunRow) -> Sequence[Draft]:
         for row in rows:
             if row.kind in _TOOL_KINDS:
                 open_calls.follow(row.kind, tool_call_id(row.payload))
+            elif row.kind == Kind.USAGE_UPDATED:
+                usage.update(read_context(Raw(row.payload)))
+            elif row.kind == Kind.EVIDENCE:
+                _follow_extension(row.payload, traits, usage)
     return closing.abandoned_tools(run, open_calls)
+
+
+class _Extension(msgspec.Struct):
+    method: str
+    params: Raw
+
+
+def _follow_extension(payload: bytes, traits: Traits, usage: UsageLedger) -> None:
+    """Some agents tell only by notifications of their own what a turn has used."""
+    try:
+        told = msgspec.json.decode(payload, type=_Extension)
+    except msgspec.DecodeError:
+        return
+    reported = traits.usage_of(told.method, told.params)
+    if reported is not None:
+        usage.report(reported)
 
 
 def _missing_end(run: RunRow, seq: int) -> Draft:

@@ -9,6 +9,7 @@ from acphost.session.calls import CallBook
 from acphost.session.decisions import DecisionDesk
 from acphost.session.queue import RunQueue
 from acphost.session.turn import Turn
+from acphost.session.usage import UsageLedger
 from acphost.wire.host import SessionStatus
 
 #: Updates that come later than this after a turn belong to the session, not to that turn.
@@ -39,6 +40,7 @@ class SessionState:
     last_calls: CallBook | None = None
     last_end: int = 0
     last_sign: int | None = None
+    usage: UsageLedger = field(default_factory=lambda: UsageLedger(b"{}"))
     #: Interrupted runs that nobody has resumed or dismissed.
     unresolved: set[str] = field(default_factory=set)
     #: Set when the worker has a reason to look at the queue again.
@@ -65,6 +67,8 @@ class SessionState:
         row = self.row
         row.active_run_id = self.turn.run.run_id if self.turn else None
         row.status, row.status_reason = self._word()
+        if self.usage.is_news:
+            row.usage = self.usage.encode()
 
     def _word(self) -> tuple[SessionStatus, str | None]:
         if self.trouble is not None:

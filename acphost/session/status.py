@@ -13,6 +13,7 @@ from acphost.provider.pool import AgentPool
 from acphost.session.conversation import Conversation
 from acphost.session.house import House
 from acphost.session.queries import Queries
+from acphost.session.usage import UsageLedger
 from acphost.session.views import quiet_or
 from acphost.settings.environment import child_environment
 from acphost.settings.model import AgentSettings, Settings
@@ -25,6 +26,7 @@ from acphost.wire.host import (
     AgentHealth,
     ChatStatus,
     ColdResume,
+    ContextUsage,
     Continuity,
     Counts,
     Jobs,
@@ -101,7 +103,7 @@ class StatusBoard:
             queue=QueueStatus(queued=row.queued_count, held=row.held_reason),
             jobs=Jobs(running=0, items=[]),
             last_sign_of_life_at=optional_timestamp(live.state.last_sign if live else None),
-            usage=UsageStatus(),
+            usage=_usage(row, live),
             cold_resume=ColdResume(
                 packet_bytes=row.cold_packet_bytes, truncated_reason=row.cold_truncated_reason
             ),
@@ -194,6 +196,17 @@ def _acp(row: SessionRow, live: Conversation | None) -> AcpStatus:
         replay_seq=None if row.replay_seq is None else f"{row.replay_seq:018d}",
         replay_message_count=row.replay_count,
         live_binding=_binding(row, live),
+    )
+
+
+def _usage(row: SessionRow, live: Conversation | None) -> UsageStatus:
+    usage = live.state.usage if live is not None else UsageLedger(row.usage)
+    session = usage.session
+    return UsageStatus(
+        session_tokens=session.tokens,
+        last_run_tokens=usage.last_run.total,
+        context=ContextUsage(used=usage.context.used, size=usage.context.size),
+        cost=session.cost,
     )
 
 

@@ -45,6 +45,8 @@ class Turn:
         self.remark: str | None = ""
         self.calls = CallBook(run.run_id)
         self.last_sign = 0
+        #: Its answer tells totals since the agent's process began.
+        self.usage_is_cumulative = False
 
     def take(self, meaning: Meaning, updates: Sequence[Raw], at: int) -> None:
         """Follow updates of this turn that mean the same."""

@@ -82,6 +82,11 @@ class Turns:
         run.continuity, run.acp_session_id = self._row.mode, binding.acp_session_id
         state.turn = turn = Turn(run)
         turn.last_sign = now
+        counts = binding.process.plan.agent.usage
+        turn.usage_is_cumulative = (
+            self._traits.usage_is_cumulative if counts is None else counts == "cumulative"
+        )
+        state.usage.begin(binding.process.plan.launch_id)
         started = {"acpSessionId": binding.acp_session_id, "continuity": self._row.mode}
         drafts = [
             note(Kind.RUN_STARTED, started, run=run),
@@ -168,6 +173,11 @@ class Turns:
         state, run = self._state, turn.run
         withdrawn, change = state.desk.withdraw_all("the turn ended")
         before = [*closing.abandoned_tools(run, turn.calls), *change.drafts]
+        run.usage = state.usage.end(
+            ending.usage, is_cumulative=turn.usage_is_cumulative, model=self._row.resolved_model
+        )
+        if run.usage is not None:
+            ending.extra["usage"] = state.usage.told()
         drafts = closing.conclude(
             run, ending, before, next_seq=self._scribe.next_seq, now=self._now()
         )
@@ -222,8 +232,14 @@ class Turns:
         try:
             with anyio.fail_after(binding.process.plan.agent.cancel_grace):
                 await binding.process.connection.call(*cure)
+                self._note_request(cure[0])
         except (TimeoutError, AcpHostError):
             await self.drop_binding("late_cancel")
+
+    def _note_request(self, method: str) -> None:
+        """Some requests have the agent count its tokens from zero."""
+        if method in self._traits.usage_restarts_at:
+            self._state.usage.restart()
 
     async def drop_binding(self, reason: str, *, status: str = "closed") -> None:
         """Let the next prompt find another way to an agent."""

@@ -5,6 +5,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from acphost.journal.rows import DecisionRow, RunRow, SessionRow
 from acphost.session.controls import Controls, read_kept
+from acphost.session.usage import UsageLedger, stored_run_usage
 from acphost.wire.base import NULL, optional_timestamp, position_text, timestamp
 from acphost.wire.host import (
     ENVELOPE_SCHEMA,
@@ -12,9 +13,11 @@ from acphost.wire.host import (
     QueuedRun,
     Recovery,
     Run,
+    RunStatus,
     Session,
     SessionStatus,
 )
+from acphost.wire.usage import ColdResumeUsage, UsageProjection
 
 _RUNTIME_GROUPS = frozenset({"reasonix", "hermes", "chat_only", "api_chat"})
 
@@ -159,6 +162,28 @@ def decision_view(row: DecisionRow) -> Decision:
         resolved_at=optional_timestamp(row.resolved_at),
         expires_at=optional_timestamp(row.expires_at),
         request=Raw(row.request),
+    )
+
+
+def usage_view(session: SessionRow, run: RunRow | None, ledger: UsageLedger) -> UsageProjection:
+    """What was used: by a run, or the last one, and by its session."""
+    if run is None:
+        used = ledger.last_run
+    elif run.status == RunStatus.RUNNING:
+        used = ledger.turn
+    else:
+        used = stored_run_usage(run.usage)
+    return UsageProjection(
+        session_id=session.session_id,
+        host_run_id=None if run is None else run.run_id,
+        run=used,
+        session=ledger.session,
+        context=ledger.context,
+        cold_resume=ColdResumeUsage(
+            packet_bytes=session.cold_packet_bytes,
+            truncated_reason=session.cold_truncated_reason,
+        ),
+        by_model=ledger.models,
     )
 
 

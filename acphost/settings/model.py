@@ -176,6 +176,9 @@ class AgentSettings(Table, frozen=True, kw_only=True):
     load_timeout: Seconds = 120.0
     cancel_grace: Grace = 10.0
     quiet_after: Seconds = 60.0
+    #: Whether the tokens in its answers are those of the turn, or all since it began.
+    #: None: what the traits of the runtime say.
+    usage: Literal["cumulative", "per_turn"] | None = None
     eof_grace: Grace = 3.0
     term_grace: Grace = 3.0
     restart: RestartSettings = RestartSettings()

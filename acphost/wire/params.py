@@ -216,6 +216,13 @@ class RuntimeStatusParams(HostParams, frozen=True):
     document_id: str | None = None
 
 
+class UsageGetParams(HostParams, frozen=True):
+    """`usage/get`: of a run, or of a session and its last run."""
+
+    session_id: str | None = None
+    host_run_id: str | None = None
+
+
 class RuntimeResetParams(HostParams, frozen=True):
     """`runtime/reset`: what the next run begins with: the history, or the agent's own memory."""
 

@@ -56,6 +56,7 @@ class Hermes(Traits):
     # A cancel in the same breath as its prompt poisons the next one (Q2): wait for a sign of life.
     cancel_settle = 0.5
     usage_is_cumulative = True
+    usage_restarts_at = frozenset({"session/set_model"})
 
     def ladder(self, capabilities: AgentCapabilities) -> tuple[Rung, ...]:
         """No resume: of an unknown id it silently makes another session (Q8)."""

@@ -3,6 +3,7 @@
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import ClassVar
 
@@ -22,11 +23,36 @@ from acphost.wire.acp import MessageChunk, ToolReport, lenient
 from acphost.wire.agents import Finding, Severity
 from acphost.wire.base import AcpStruct
 from acphost.wire.event import Source
+from acphost.wire.usage import Cost, Reported
 
 #: The agent's own preamble, replayed as if the user had said it (section 3, load).
 _PREAMBLE = "<session-context"
+#: Its own notification with all it knows of a session, sent whether or not anybody asked.
+_STATUS = "_reasonix.io/session/status_update"
 #: Ids of questions: about a call, or of the tool that asks people (section 3, permissions).
 _QUESTION = re.compile(r"(?:gate-\d+|ask-\d+-q\d+)\Z")
+
+
+class _Tokens(AcpStruct, frozen=True):
+    total_tokens: int | None = None
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    cache_hit_tokens: int | None = None
+    estimated_cost: Decimal | None = None
+    currency: str | None = None
+
+
+class _Usage(AcpStruct, frozen=True):
+    turn: _Tokens
+
+
+class _StatusBody(AcpStruct, frozen=True):
+    usage: _Usage
+
+
+class _Status(AcpStruct, frozen=True):
+    status: _StatusBody
 
 
 class _Gate(AcpStruct, frozen=True):
@@ -57,6 +83,26 @@ class Reasonix(Traits):
         if facts.error is None and facts.stop_reason == "error":
             return Verdict("failed", "agent_error", "the agent reported an error without a text")
         return super().judge_turn(facts)
+
+    def usage_of(self, method: str, params: msgspec.Raw) -> Reported | None:
+        """Tokens and cost stand only in its status (section 3, plain turn)."""
+        if method != _STATUS:
+            return None
+        try:
+            turn = lenient(_Status, params).status.usage.turn
+        except msgspec.DecodeError:
+            return None
+        cost = None
+        if turn.estimated_cost is not None and turn.currency:
+            cost = Cost(amount=turn.estimated_cost, currency=turn.currency)
+        return Reported(
+            input_tokens=turn.prompt_tokens,
+            output_tokens=turn.completion_tokens,
+            thought_tokens=turn.reasoning_tokens,
+            cached_read_tokens=turn.cache_hit_tokens,
+            total_tokens=turn.total_tokens,
+            cost=cost,
+        )
 
     def meant_call(self, asked: ToolReport, calls: Sequence[KnownCall]) -> str | None:
         """The first open call with the same input, else the first of that tool or kind."""

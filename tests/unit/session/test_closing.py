@@ -30,9 +30,12 @@ def turn(*, said: bool = True, cancel_sent: bool = False, asked: int | None = No
 
 
 def test_an_answer_completes_it() -> None:
-    ending = closing.of_answer(Traits(), turn(), Raw(b'{"stopReason":"end_turn","usage":{"x":1}}'))
+    ending = closing.of_answer(
+        Traits(), turn(), Raw(b'{"stopReason":"end_turn","usage":{"inputTokens":1}}')
+    )
     assert (ending.status, ending.stop_reason, ending.empty) == ("completed", "end_turn", False)
-    assert ending.extra["usage"] == Raw(b'{"x":1}')
+    assert ending.usage is not None
+    assert ending.usage.input_tokens == 1
 
 
 @pytest.mark.parametrize("answer", [b"null", b"{}", b'{"stopReason":5}', b"[]"])
