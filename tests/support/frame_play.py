@@ -206,6 +206,7 @@ class Play:
         await self._ended(await self._send("hello again", "r-8"))
         await self._call("runtime/status", {"sessionId": self._session})
         await self._call("runtime/processes", {"sessionId": self._session})
+        await self._call("usage/get", {"sessionId": self._session})
         await self._call("runtime/reset", {"sessionId": self._session, "next": "continue"})
 
     async def refusals(self) -> None:
