@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-ba4b368da16e";
+export const schemaRevision = "1-5d2cae5cdb5a";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -182,6 +182,18 @@ export interface ClosedBinding {
 export interface ColdResume {
   packetBytes: number | null;
   truncatedReason: string | null;
+}
+
+/** The history packet of the last cold resume. */
+export interface ColdResumeUsage {
+  packetBytes: number | null;
+  truncatedReason: string | null;
+}
+
+/** How much is in the agent's context, as it said last. */
+export interface ContextSize {
+  used: number | null;
+  size: number | null;
 }
 
 /** Tokens in the agent's context, as it said last. */
@@ -464,6 +476,13 @@ export interface ModelStatus {
   runtimeBinary: string | null;
 }
 
+/** The share of one model. */
+export interface ModelUsage {
+  model: string | null;
+  tokens: number | null;
+  cost: string | null;
+}
+
 /** For methods that take none. */
 export interface NoParams {
   _meta?: unknown;
@@ -664,6 +683,13 @@ export interface Reloaded {
   mistakes: Record<string, unknown>[];
 }
 
+/** What of the context is taken before anybody has spoken. */
+export interface Reserved {
+  tool: number | null;
+  system: number | null;
+  context: number | null;
+}
+
 /** The answer to `host/retention`: the rules, what went or would go, and what is left. */
 export interface RetentionDone {
   dryRun: boolean;
@@ -811,6 +837,17 @@ export type RunStatus =
   | "failed"
   | "cancelled";
 
+/** What one turn has used. */
+export interface RunUsage {
+  prompt: number | null;
+  completion: number | null;
+  reasoning: number | null;
+  /** Of the prompt, what came from a cache. */
+  cache: number | null;
+  total: number | null;
+  cost: string | null;
+}
+
 /** `run/wait`: answers when the run is over, or with the run as it is after `timeoutMs`. */
 export interface RunWaitParams {
   hostRunId: string;
@@ -871,6 +908,11 @@ export interface RuntimeStatusParams {
   workspaceId?: string | null;
   documentId?: string | null;
   _meta?: unknown;
+}
+
+/** What the runtime itself takes. */
+export interface RuntimeUsage {
+  reserved: Reserved;
 }
 
 /** Which events a subscription sees: exactly one member is given. */
@@ -983,6 +1025,17 @@ export type SessionStatus =
   | "held"
   | "idle";
 
+/** What all turns of a session have used together. */
+export interface SessionUsage {
+  tokens: number | null;
+  cost: string | null;
+  cacheHit: number | null;
+  /** Of the tokens, those from before the agent's present process. */
+  carryover: number | null;
+  prompt: number | null;
+  completion: number | null;
+}
+
 /** How much a finding matters. */
 export type Severity =
   | "ok"
@@ -1025,6 +1078,27 @@ export interface ToolCounts {
 export interface UnsubscribeParams {
   subscriptionId: string;
   _meta?: unknown;
+}
+
+/** `usage/get`: of a run, or of a session and its last run. */
+export interface UsageGetParams {
+  sessionId?: string | null;
+  hostRunId?: string | null;
+  _meta?: unknown;
+}
+
+/** The answer to `usage/get`: a run, its session, and the context, kept apart. */
+export interface UsageProjection {
+  sessionId: string;
+  hostRunId: string | null;
+  run: RunUsage;
+  session: SessionUsage;
+  context: ContextSize;
+  coldResume: ColdResumeUsage;
+  byModel: ModelUsage[];
+  runtime: RuntimeUsage;
+  balance: string | null;
+  schema: "mnote.page_ai_usage_projection.v1";
 }
 
 /** Part of the runtime status; unknown is null, never 0. */
@@ -1118,6 +1192,8 @@ export interface Methods {
   "runtime/reset": { params: RuntimeResetParams; result: RuntimeReset };
   /** The agents' processes and what they have started, with memory and age. */
   "runtime/processes": { params: ProcessesParams; result: ProcessRecordPage };
+  /** Context, turn and session kept apart; of a run, or of a session and its last run. */
+  "usage/get": { params: UsageGetParams; result: UsageProjection };
 }
 
 /** What the daemon says of its own accord. */

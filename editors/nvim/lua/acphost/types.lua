@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-ba4b368da16e
+-- schema revision 1-5d2cae5cdb5a
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -38,6 +38,7 @@
 ---| "runtime/status"
 ---| "runtime/reset"
 ---| "runtime/processes"
+---| "usage/get"
 
 ---@alias acphost.NotificationMethod
 ---| "events"
@@ -205,6 +206,16 @@
 ---@class acphost.ColdResume
 ---@field packetBytes integer|nil
 ---@field truncatedReason string|nil
+
+---The history packet of the last cold resume.
+---@class acphost.ColdResumeUsage
+---@field packetBytes integer|nil
+---@field truncatedReason string|nil
+
+---How much is in the agent's context, as it said last.
+---@class acphost.ContextSize
+---@field used integer|nil
+---@field size integer|nil
 
 ---Tokens in the agent's context, as it said last.
 ---@class acphost.ContextUsage
@@ -459,6 +470,12 @@
 ---@field configSource string
 ---@field runtimeBinary string|nil
 
+---The share of one model.
+---@class acphost.ModelUsage
+---@field model string|nil
+---@field tokens integer|nil
+---@field cost string|nil
+
 ---For methods that take none.
 ---@class acphost.NoParams
 ---@field _meta? any
@@ -625,6 +642,12 @@
 ---@field problem string|nil
 ---@field mistakes table<string, any>[] Each with `file`, `key`, `text`, `line`, `column`.
 
+---What of the context is taken before anybody has spoken.
+---@class acphost.Reserved
+---@field tool integer|nil
+---@field system integer|nil
+---@field context integer|nil
+
 ---The answer to `host/retention`: the rules, what went or would go, and what is left.
 ---@class acphost.RetentionDone
 ---@field dryRun boolean
@@ -758,6 +781,15 @@
 ---| "failed"
 ---| "cancelled"
 
+---What one turn has used.
+---@class acphost.RunUsage
+---@field prompt integer|nil
+---@field completion integer|nil
+---@field reasoning integer|nil
+---@field cache integer|nil Of the prompt, what came from a cache.
+---@field total integer|nil
+---@field cost string|nil
+
 ---`run/wait`: answers when the run is over, or with the run as it is after `timeoutMs`.
 ---@class acphost.RunWaitParams
 ---@field hostRunId string
@@ -813,6 +845,10 @@
 ---@field workspaceId? string|nil
 ---@field documentId? string|nil
 ---@field _meta? any
+
+---What the runtime itself takes.
+---@class acphost.RuntimeUsage
+---@field reserved acphost.Reserved
 
 ---Which events a subscription sees: exactly one member is given.
 ---@class acphost.Scope
@@ -912,6 +948,15 @@
 ---| "held"
 ---| "idle"
 
+---What all turns of a session have used together.
+---@class acphost.SessionUsage
+---@field tokens integer|nil
+---@field cost string|nil
+---@field cacheHit integer|nil
+---@field carryover integer|nil Of the tokens, those from before the agent's present process.
+---@field prompt integer|nil
+---@field completion integer|nil
+
 ---How much a finding matters.
 ---@alias acphost.Severity
 ---| "ok"
@@ -950,6 +995,25 @@
 ---@class acphost.UnsubscribeParams
 ---@field subscriptionId string
 ---@field _meta? any
+
+---`usage/get`: of a run, or of a session and its last run.
+---@class acphost.UsageGetParams
+---@field sessionId? string|nil
+---@field hostRunId? string|nil
+---@field _meta? any
+
+---The answer to `usage/get`: a run, its session, and the context, kept apart.
+---@class acphost.UsageProjection
+---@field sessionId string
+---@field hostRunId string|nil
+---@field run acphost.RunUsage
+---@field session acphost.SessionUsage
+---@field context acphost.ContextSize
+---@field coldResume acphost.ColdResumeUsage
+---@field byModel acphost.ModelUsage[]
+---@field runtime acphost.RuntimeUsage
+---@field balance string|nil
+---@field schema "mnote.page_ai_usage_projection.v1"
 
 ---Part of the runtime status; unknown is null, never 0.
 ---@class acphost.UsageStatus
@@ -1106,3 +1170,7 @@
 ---`runtime/processes` The agents' processes and what they have started, with memory and age.
 ---@alias acphost.params.runtime.processes acphost.ProcessesParams
 ---@alias acphost.result.runtime.processes acphost.ProcessRecordPage
+
+---`usage/get` Context, turn and session kept apart; of a run, or of a session and its last run.
+---@alias acphost.params.usage.get acphost.UsageGetParams
+---@alias acphost.result.usage.get acphost.UsageProjection
