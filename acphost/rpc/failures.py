@@ -9,6 +9,9 @@ from acphost.wire.jsonrpc import ErrorObject
 
 _INTERNAL_ERROR = -32603
 
+#: Characters of a message; what a peer sent may stand in it, and that has no limit.
+MAX_MESSAGE = 2000
+
 log = get_logger()
 
 
@@ -17,12 +20,20 @@ def error_object(exc: Exception) -> ErrorObject:
     match exc:
         case RemoteError():
             data = msgspec.UNSET if exc.data is None else msgspec.Raw(exc.data)
-            return ErrorObject(exc.remote_code, str(exc), data)
+            return ErrorObject(exc.remote_code, _cut(str(exc)), data)
         case AcpHostError():
             fields = {"code": exc.word, "retryable": exc.retryable, **exc.details}
-            return ErrorObject(exc.code, str(exc), _raw(fields))
+            return ErrorObject(exc.code, _cut(str(exc)), _raw(fields))
         case _:
             return _internal(exc)
+
+
+def _cut(message: str) -> str:
+    """Its beginning and its end, where the path and the cure stand."""
+    if len(message) <= MAX_MESSAGE:
+        return message
+    half = MAX_MESSAGE // 2
+    return f"{message[:half]} … {message[-half:]}"
 
 
 def _internal(exc: Exception) -> ErrorObject:

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Raw, UnsetType
 
 from acphost.errors import (
+    InvalidRequestError,
     NotInitializedError,
     UnsupportedVersionError,
 )
@@ -146,6 +147,8 @@ class Methods:
         self, client: ClientConnection, params: p.InitializeParams
     ) -> InitializeResult:
         """Introduces a client: the first request of every connection."""
+        if client.identity is not None:
+            raise InvalidRequestError("this connection is introduced; `initialize` comes once")
         offered = params.protocol_versions or [params.protocol_version or 0]
         if PROTOCOL_VERSION not in offered:
             raise UnsupportedVersionError(

@@ -21,6 +21,8 @@ from acphost.session.usage import read_context
 from acphost.wire.base import AcpStruct
 from acphost.wire.event import Kind
 
+#: Characters of an agent's title that lists show.
+MAX_TITLE = 300
 LATE = b'{"late":true}'
 
 
@@ -147,8 +149,9 @@ class Listener:
             title = msgspec.json.decode(update, type=_Info).title
         except msgspec.DecodeError:
             return
-        if title:
-            self._state.row.title = title
+        if title and not title.isspace():
+            # In lists it is one line; the event has all of it.
+            self._state.row.title = " ".join(title[:MAX_TITLE].split())
             self._scribe.write([])
 
     # -- other words ------------------------------------------------------------------------------

@@ -8,13 +8,15 @@ from pathlib import Path
 import msgspec
 from msgspec import Raw
 
-from acphost.errors import InvalidParamsError
+from acphost.errors import InvalidParamsError, UnsupportedContentError
 from acphost.wire.params import RunCreateParams
 from acphost.wire.policy import PolicyRule
 
 #: Page text never enters a run by the client's metadata (contract section 2).
 _REFUSED = frozenset({"pageText", "pageXml", "contextBlocks", "selectedText", "evidence"})
 PREVIEW_LENGTH = 120
+#: What ACP knows as content of a prompt.
+BLOCK_TYPES = ("text", "image", "audio", "resource_link", "resource")
 
 
 class _Block(msgspec.Struct):
@@ -49,23 +51,31 @@ def prompt_of(params: RunCreateParams) -> tuple[bytes, str]:
     if (params.prompt is None) == (params.text is None):
         raise InvalidParamsError("expected either `prompt` or `text` - at `$`")
     if params.text is not None:
-        if not params.text:
+        if not params.text.strip():
             raise InvalidParamsError("expected a text that is not empty - at `$.text`")
         block = {"type": "text", "text": params.text}
         return msgspec.json.encode([block]), _preview(params.text)
     blocks = params.prompt or []
     if not blocks:
         raise InvalidParamsError("expected at least one content block - at `$.prompt`")
-    texts = []
-    for index, raw in enumerate(blocks):
-        try:
-            block_view = msgspec.json.decode(raw, type=_Block)
-        except msgspec.ValidationError as exc:
-            raise InvalidParamsError(f"{exc} (in `$.prompt[{index}]`)") from exc
-        if block_view.type == "text" and block_view.text is None:
-            raise InvalidParamsError(f"expected a `text` - at `$.prompt[{index}]`")
-        texts.append(block_view.text or f"[{block_view.type}]")
+    texts = [_text_of(raw, f"$.prompt[{index}]") for index, raw in enumerate(blocks)]
     return msgspec.json.encode(blocks), _preview(" ".join(texts))
+
+
+def _text_of(raw: Raw, where: str) -> str:
+    """What a block says, or its kind in brackets; nothing that no agent could read is queued."""
+    try:
+        block = msgspec.json.decode(raw, type=_Block)
+    except msgspec.ValidationError as exc:
+        raise InvalidParamsError(f"{exc} (in `{where}`)") from exc
+    if block.type not in BLOCK_TYPES:
+        raise UnsupportedContentError(
+            f"{block.type[:100]!r} is no kind of content (those are {', '.join(BLOCK_TYPES)})"
+            f" - at `{where}.type`"
+        )
+    if block.type == "text" and not (block.text or "").strip():
+        raise InvalidParamsError(f"expected a `text` that is not empty - at `{where}.text`")
+    return block.text or f"[{block.type}]"
 
 
 def _preview(text: str) -> str:

@@ -1,12 +1,27 @@
 """What the socket takes: params by method; a field not declared here is refused with its path."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from acphost.wire.base import HostParams, Position
+from acphost.wire.host import RunStatus
 from acphost.wire.policy import PolicyRule
+
+#: What a client makes up to name something: it is stored, and stands in lists.
+Name = Annotated[str, Meta(max_length=1024)]
+#: Items of one page; fewer come where so many would be too much at a time.
+Limit = Annotated[int, Meta(ge=1, le=10_000)]
+#: At most some weeks.
+Milliseconds = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+#: By what its runs came to, by how its context reached the agent, or a session's own word.
+SessionFilterStatus = Literal[
+    "active", "completed", "failed",
+    "native_live", "resumed", "loaded", "replay_seen", "load_failed_new", "cold_resumed",
+    "new_session",
+    "auth_required", "waiting", "quiet", "stopping", "running", "starting", "held", "idle",
+]  # fmt: skip
 
 
 class NoParams(HostParams, frozen=True):
@@ -16,9 +31,9 @@ class NoParams(HostParams, frozen=True):
 class ClientInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """Who connects; shown to other clients as the origin of what it did."""
 
-    name: str
-    version: str | None = None
-    title: str | None = None
+    name: Name
+    version: Name | None = None
+    title: Name | None = None
 
 
 class InitializeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -27,8 +42,8 @@ class InitializeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     protocol_version: int | None = None
     protocol_versions: list[int] | None = None
     client_info: ClientInfo | None = None
-    client_id: str | None = None
-    actor_id: str | None = None
+    client_id: Name | None = None
+    actor_id: Name | None = None
     capabilities: Raw | UnsetType = UNSET
 
 
@@ -37,10 +52,10 @@ class SessionCreateParams(HostParams, frozen=True):
 
     agent_id: str
     cwd: str
-    profile: str | None = None
-    workspace_id: str | None = None
-    title: str | None = None
-    document_id: str | None = None
+    profile: Name | None = None
+    workspace_id: Name | None = None
+    title: Name | None = None
+    document_id: Name | None = None
     additional_directories: list[str] = []
     mcp_servers: list[Raw] = []
     #: Rules of this session alone; looked at before those of the configuration.
@@ -71,27 +86,27 @@ class SessionListParams(HostParams, frozen=True):
     agent_id: str | None = None
     profile: str | None = None
     model: str | None = None
-    status: str | None = None
+    status: SessionFilterStatus | None = None
     pinned: bool | None = None
     cursor: str | None = None
-    limit: int = 50
+    limit: Limit = 50
 
 
 class RunCreateParams(HostParams, frozen=True):
     """`run/create`: `sessionId`, or `agentId` and `cwd` for a new session; `prompt` or `text`."""
 
-    request_id: str
+    request_id: Name
     session_id: str | None = None
     agent_id: str | None = None
     cwd: str | None = None
     prompt: list[Raw] | None = None
     text: str | None = None
-    context_refs: list[str] = []
-    profile: str | None = None
+    context_refs: list[Annotated[str, Meta(max_length=4096)]] = []
+    profile: Name | None = None
     editor_target: Raw | UnsetType = UNSET
     run_target_snapshot: Raw | UnsetType = UNSET
-    document_id: str | None = None
-    workspace_id: str | None = None
+    document_id: Name | None = None
+    workspace_id: Name | None = None
     allowed_roots: Raw | UnsetType = UNSET
     hold_after: bool = False
 
@@ -113,7 +128,7 @@ class RunResumeParams(HostParams, frozen=True):
     """`run/resume`: a second try of an interrupted run, made once for each `resumeRequestId`."""
 
     host_run_id: str
-    resume_request_id: str
+    resume_request_id: Name
     #: Begin with the host's history instead of what the agent remembers.
     with_history: bool = False
 
@@ -122,9 +137,9 @@ class RunListParams(HostParams, frozen=True):
     """`run/list`, newest first."""
 
     session_id: str | None = None
-    status: str | None = None
+    status: RunStatus | None = None
     cursor: str | None = None
-    limit: int = 50
+    limit: Limit = 50
 
 
 class RunEventsParams(HostParams, frozen=True):
@@ -132,7 +147,7 @@ class RunEventsParams(HostParams, frozen=True):
 
     host_run_id: str
     after_seq: Position = 0
-    limit: int = 500
+    limit: Limit = 500
     store_id: str | None = None
     raw: bool = False
 
@@ -141,7 +156,7 @@ class RunWaitParams(HostParams, frozen=True):
     """`run/wait`: answers when the run is over, or with the run as it is after `timeoutMs`."""
 
     host_run_id: str
-    timeout_ms: int | None = None
+    timeout_ms: Milliseconds | None = None
 
 
 class RunCancelParams(HostParams, frozen=True):
@@ -161,7 +176,7 @@ class QueueHoldParams(HostParams, frozen=True):
     """`queue/hold`."""
 
     session_id: str
-    reason: str | None = None
+    reason: Name | None = None
 
 
 class Scope(HostParams, frozen=True):
@@ -182,7 +197,7 @@ class SubscribeParams(HostParams, frozen=True):
     after: Literal["now"] | UnsetType = UNSET
     store_id: str | None = None
     kinds: list[str] | None = None
-    max_latency_ms: int | None = None
+    max_latency_ms: Milliseconds | None = None
     view: Literal["events"] = "events"
 
 
@@ -198,7 +213,7 @@ class PermissionListParams(HostParams, frozen=True):
     session_id: str | None = None
     status: Literal["pending", "resolved", "expired", "all"] = "pending"
     cursor: str | None = None
-    limit: int = 100
+    limit: Limit = 100
 
 
 class PermissionRespondParams(HostParams, frozen=True):

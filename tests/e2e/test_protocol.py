@@ -366,3 +366,82 @@ async def test_the_runs_envelope_is_for_audit() -> None:
         assert "envelope" not in await wire.result("run/get", {"hostRunId": run.host_run_id})
         (heard,) = daemon.heard("session/prompt")
         assert heard["params"]["prompt"] == [{"type": "text", "text": "hi"}]
+
+
+BAD: list[tuple[str, dict[str, Any], str]] = [
+    ("session/list", {"limit": -1}, "$.limit"),
+    ("session/list", {"limit": 10**9}, "$.limit"),
+    ("session/list", {"limit": 0}, "$.limit"),
+    ("session/list", {"status": "dreaming"}, "$.status"),
+    ("run/list", {"status": "dreaming"}, "$.status"),
+    ("run/list", {"limit": -5}, "$.limit"),
+    ("run/events", {"hostRunId": "R", "limit": -1}, "$.limit"),
+    ("run/wait", {"hostRunId": "R", "timeoutMs": -1}, "$.timeoutMs"),
+    ("run/wait", {"hostRunId": "R", "timeoutMs": 2**40}, "$.timeoutMs"),
+    ("permission/list", {"limit": 0}, "$.limit"),
+    ("events/subscribe", {"scope": {"all": True}, "maxLatencyMs": -1}, "$.maxLatencyMs"),
+    ("session/create", {"agentId": "fake", "cwd": "/tmp", "title": "t" * 2000}, "$.title"),
+    ("run/create", {"requestId": "r" * 2000, "sessionId": "S", "text": "x"}, "$.requestId"),
+    ("run/create", {"requestId": "b1", "sessionId": "S", "text": " \n\t"}, "$.text"),
+    ("run/create", {"requestId": "b2", "sessionId": "S", "prompt": []}, "$.prompt"),
+    ("run/create", {"requestId": "b3", "sessionId": "S",
+                    "prompt": [{"type": "text", "text": ""}]}, "$.prompt[0].text"),
+    ("run/create", {"requestId": "b4", "sessionId": "S",
+                    "prompt": [{"type": "image", "data": "", "mimeType": "image/png"},
+                               {"type": "text", "text": "  "}]}, "$.prompt[1].text"),
+    ("run/create", {"requestId": "b5", "sessionId": "S", "prompt": [{"type": 5}]}, "$.prompt[0]"),
+]  # fmt: skip
+
+
+async def test_values_out_of_bounds_are_refused_with_their_path() -> None:
+    """Nothing of it is recorded, and nothing is silently made to fit."""
+    async with running_daemon("") as daemon, daemon.wire() as wire:
+        session = await daemon.session()
+        run = (await daemon.ask(session, "first")).host_run_id
+        for method, given, path in BAD:
+            error = await wire.error(method, filled(given, session, run))
+            assert error["code"] == -32602, (method, error)
+            assert path in error["message"], (method, error)
+        runs = await wire.result("run/list", {"sessionId": session})
+        assert [each["hostRunId"] for each in runs["items"]] == [run]
+
+
+async def test_content_that_no_agent_could_read_is_not_queued() -> None:
+    """A kind that ACP does not know has its own word, and the kinds there are in the message."""
+    async with running_daemon("") as daemon, daemon.wire() as wire:
+        session = await daemon.session()
+        error = await wire.error(
+            "run/create",
+            {"requestId": "x", "sessionId": session, "prompt": [{"type": "hologram" * 1000}]},
+        )
+        assert error["data"]["code"] == "unsupported_content"
+        assert "$.prompt[0].type" in error["message"]
+        assert "resource_link" in error["message"]
+        assert len(error["message"]) < 500
+        assert (await wire.result("run/list", {"sessionId": session}))["items"] == []
+
+
+async def test_what_a_client_sent_is_not_sent_back_whole() -> None:
+    """A message quotes the beginning and the end of what it is about."""
+    async with running_daemon("") as daemon, daemon.wire() as wire:
+        for method, params in {
+            "session/get": {"sessionId": "x" * 5_000_000},
+            "run/get": {"hostRunId": "x" * 5_000_000},
+            "run/events": {"hostRunId": "R", "afterSeq": "9" * 1_000_000},
+            "session/create": {"agentId": "fake", "cwd": "/" + "x" * 1_000_000},
+            "x" * 1_000_000: {},
+        }.items():
+            error = await wire.error(method, params)
+            assert len(error["message"]) < 3000
+        assert "$.cwd" in (await wire.error(
+            "session/create", {"agentId": "fake", "cwd": "/" + "x" * 1_000_000}
+        ))["message"]  # fmt: skip
+
+
+async def test_a_client_is_introduced_once() -> None:
+    """A second `initialize` is refused and changes nothing."""
+    async with running_daemon("") as daemon, daemon.wire() as wire:
+        error = await wire.error("initialize", {"protocolVersion": 1, "actorId": "somebody else"})
+        assert error["code"] == -32600
+        assert "once" in error["message"]
+        assert (await wire.result("host/ping"))["now"]

@@ -399,3 +399,20 @@ ON prompt "first"
 
         assert (await daemon.wait(first)).status == "completed"
         assert (await daemon.wait(second)).status == "completed"
+
+
+async def test_an_endless_title_is_short_in_lists_and_whole_in_its_event() -> None:
+    """Lists carry one line; nothing of what the agent said is lost."""
+    script = """
+ON prompt
+    UPDATE {"sessionUpdate": "session_info_update", "title": "${LONG}\\nend"}
+"""
+    long = "t" * 200_000
+    async with running_daemon(f"SET LONG {long}\n{script}") as daemon:
+        session = await daemon.session()
+        await daemon.ask(session, "hi")
+
+        (listed,) = (await daemon.client.list_sessions()).items
+        assert listed.title == "t" * 300
+        (event,) = await daemon.history(session, "session.info.updated")
+        assert payload(event)["title"] == long + "\nend"

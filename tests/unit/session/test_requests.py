@@ -47,7 +47,9 @@ def test_a_long_prompt_has_a_short_preview() -> None:
         ({"text": "a", "prompt": [raw({"type": "text", "text": "a"})]}, "$"),
         ({"text": ""}, "$.text"),
         ({"prompt": []}, "$.prompt"),
-        ({"prompt": [raw({"type": "text"})]}, "$.prompt[0]"),
+        ({"prompt": [raw({"type": "text"})]}, "$.prompt[0].text"),
+        ({"prompt": [raw({"type": "text", "text": " "})]}, "$.prompt[0].text"),
+        ({"text": " \n"}, "$.text"),
         ({"prompt": [raw({"type": "text", "text": "a"}), raw(5)]}, "$.prompt[1]"),
     ],
 )
