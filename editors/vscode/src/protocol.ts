@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-5d2cae5cdb5a";
+export const schemaRevision = "1-990dd8942a83";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -801,7 +801,7 @@ export interface RunGetParams {
 /** `run/list`, newest first. */
 export interface RunListParams {
   sessionId?: string | null;
-  status?: string | null;
+  status?: RunStatus | null;
   cursor?: string | null;
   limit?: number;
   _meta?: unknown;
@@ -994,7 +994,7 @@ export interface SessionListParams {
   agentId?: string | null;
   profile?: string | null;
   model?: string | null;
-  status?: string | null;
+  status?: "active" | "auth_required" | "cold_resumed" | "completed" | "failed" | "held" | "idle" | "load_failed_new" | "loaded" | "native_live" | "new_session" | "quiet" | "replay_seen" | "resumed" | "running" | "starting" | "stopping" | "waiting" | null;
   pinned?: boolean | null;
   cursor?: string | null;
   limit?: number;

@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-5d2cae5cdb5a
+-- schema revision 1-990dd8942a83
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -750,7 +750,7 @@
 ---`run/list`, newest first.
 ---@class acphost.RunListParams
 ---@field sessionId? string|nil
----@field status? string|nil
+---@field status? acphost.RunStatus|nil
 ---@field cursor? string|nil
 ---@field limit? integer
 ---@field _meta? any
@@ -920,7 +920,7 @@
 ---@field agentId? string|nil
 ---@field profile? string|nil
 ---@field model? string|nil
----@field status? string|nil
+---@field status? "active"|"auth_required"|"cold_resumed"|"completed"|"failed"|"held"|"idle"|"load_failed_new"|"loaded"|"native_live"|"new_session"|"quiet"|"replay_seen"|"resumed"|"running"|"starting"|"stopping"|"waiting"|nil
 ---@field pinned? boolean|nil
 ---@field cursor? string|nil
 ---@field limit? integer
