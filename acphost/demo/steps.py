@@ -113,6 +113,9 @@ def _await(stage: Stage, step: Step, asked: Asked) -> None:
     answer = asked.answer or {}
     stage.values["ANSWER"] = msgspec.json.encode(answer).decode()
     stage.values["OUTCOME"] = _outcome(answer)
+    match answer:
+        case {"result": {"terminalId": str() as terminal}}:
+            stage.values["TERMINAL"] = terminal
     file = stage.option(step, "save")
     if file:
         write_atomically(file, json_line(answer))
@@ -140,7 +143,7 @@ def await_answers(stage: Stage, step: Step) -> None:
         _await(stage, step, asked)
 
 
-_ANSWERS = frozenset({"OUTCOME", "ANSWER"})
+_ANSWERS = frozenset({"OUTCOME", "ANSWER", "TERMINAL"})
 SPEAKING = (
     Verb(Word("MSG", "MSG TEXT", "a piece of the answer", 1, 1), say),
     Verb(Word("THOUGHT", "THOUGHT TEXT", "a piece of thinking", 1, 1), say),

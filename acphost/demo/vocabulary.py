@@ -41,9 +41,10 @@ replaces that: the block stops unanswered and the rule is played; with KEEP it g
 Texts are words, "…" or '…' with \\n \\r \\t \\0 \\e \\xHH \\uHHHH. JSON may go over several lines.
 ${NAME} is a variable, ${NAME:-text} with a default, ${#NAME} a number within JSON. Names: SESSION
 PROMPT ID METHOD PARAMS LINE CWD N BUSY LIVE KNOWN UUID HEX PID NS, OUTCOME and ANSWER after PERM
-and ASK, I (from 1) and I0 (from 0) in REPEAT, the groups of a pattern as 1, 2, … or by name, what
-SET, DO and --set gave, and the environment. $SESSION and $PROMPT need no braces. Every step takes
-session=ID to speak for another session, and memory=no to keep what it says out of the history.
+and ASK, TERMINAL after ASK terminal/create, I (from 1) and I0 (from 0) in REPEAT, the groups of a
+pattern as 1, 2, … or by name, what SET, DO and --set gave, and the environment. $SESSION and
+$PROMPT need no braces. Every step takes session=ID to speak for another session, and memory=no to
+keep what it says out of the history.
 """
 
 

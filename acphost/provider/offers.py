@@ -7,4 +7,5 @@ from collections.abc import Mapping
 
 CLIENT_CAPABILITIES: Mapping[str, object] = {
     "fs": {"readTextFile": True, "writeTextFile": True},
+    "terminal": True,
 }

@@ -85,6 +85,10 @@ class AgentPool:
                 f"no agent {agent_id!r} is configured (configured: {known})"
             ) from None
 
+    def environment(self, agent_id: str) -> dict[str, str]:
+        """What an agent's processes see. Raises AgentNotFoundError."""
+        return child_environment(self.agent(agent_id), self._environ)
+
     def traits(self, agent_id: str, runtime: str | None = None) -> Traits:
         """What is peculiar to an agent; one that was removed is known by its `runtime` still.
 

@@ -108,8 +108,9 @@ class Conversation:
             configurator=self._configurator,
         )
         self.services = Services(
-            state, self.scribe, listener, tasks, editors=editors, settings=settings, now=now
-        )
+            state, self.scribe, listener, tasks,
+            writer=writer, pool=pool, editors=editors, settings=settings, now=now,
+        )  # fmt: skip
         listener.handlers |= self.services.handlers
         self.binder.on_unbound = self.services.end
         self.queue = QueueDesk(state, self.scribe, settings=lambda: settings().queue, now=now)

@@ -1,5 +1,7 @@
 """What the host writes down of what it does for an agent."""
 
+from collections.abc import Mapping
+
 from acphost.ids import Clock
 from acphost.journal.rows import RunRow
 from acphost.journal.writer import Ticket
@@ -15,7 +17,7 @@ class Deeds:
         self._scribe = scribe
         self._now = now
 
-    def note(self, kind: str, payload: dict[str, object], **host: object) -> Ticket:
+    def note(self, kind: str, payload: Mapping[str, object], **host: object) -> Ticket:
         """Write an event of the run that is on, or of the one that has just ended."""
         run, late = self._run()
         if late:

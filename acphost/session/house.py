@@ -171,6 +171,14 @@ class House:
                 found.setdefault(binding.process.plan.launch_id, []).append(session_id)
         return found
 
+    def commands(self) -> dict[str, str]:
+        """Launches of commands that run for agents now, and the session of each."""
+        return {
+            launch_id: session_id
+            for session_id, conversation in self._conversations.items()
+            for launch_id in conversation.services.terminals.launches.values()
+        }
+
     # -- the end ----------------------------------------------------------------------------------
 
     def close(self) -> None:

@@ -29,6 +29,7 @@ class ProcessBoard:
         rows = await self._reader.processes(unended_only=True)
         live = {str(process.plan.launch_id): process for process in self._pool.processes}
         served = self._house.served()
+        commands = self._house.commands()
         if session_id is not None:
             rows = [
                 row
@@ -43,7 +44,8 @@ class ProcessBoard:
             family, process = found[row.launch_id], live.get(row.launch_id)
             if process is not None or family.leader is not None or family.descendants:
                 sessions = served.get(row.launch_id, [])
-                records.append(_record(row, process, family, sessions, now))
+                state = "live" if row.launch_id in commands else _state(process)
+                records.append(_record(row, state, family, sessions, now))
         return Page(items=[Raw(msgspec.json.encode(record)) for record in records])
 
 
@@ -55,7 +57,7 @@ def _launch(row: ProcessRow, process: AgentProcess | None) -> Launch:
 
 
 def _record(
-    row: ProcessRow, process: AgentProcess | None, family: Family, sessions: list[str], now: int
+    row: ProcessRow, state: str, family: Family, sessions: list[str], now: int
 ) -> ProcessRecord:
     leader = family.leader
     return ProcessRecord(
@@ -64,7 +66,7 @@ def _record(
         session_id=row.session_id,
         session_ids=sessions,
         pid=row.pid,
-        state=_state(process),
+        state=state,
         command=leader.command if leader is not None else "",
         memory_bytes=None if leader is None else leader.memory_bytes,
         age_ms=max(0, now - row.started_at),

@@ -6,6 +6,8 @@ import msgspec
 from anyio.abc import TaskGroup
 
 from acphost.ids import Clock
+from acphost.journal.writer import Writer
+from acphost.provider.pool import AgentPool
 from acphost.provider.switchboard import AgentRequest
 from acphost.session.deeds import Deeds
 from acphost.session.errands import Errands
@@ -14,6 +16,7 @@ from acphost.session.gate import Gate
 from acphost.session.listener import Listener
 from acphost.session.scribe import Scribe
 from acphost.session.state import SessionState
+from acphost.session.terminals import TerminalDesk
 from acphost.settings.model import Settings
 from acphost.workspace.roots import Roots
 from acphost.workspace.writing import Written
@@ -29,11 +32,13 @@ class Services:
         listener: Listener,
         tasks: TaskGroup,
         *,
+        writer: Writer,
+        pool: AgentPool,
         editors: Editors,
         settings: Callable[[], Settings],
         now: Clock,
     ) -> None:
-        self._row = state.row
+        self._row = row = state.row
         self.errands = Errands(tasks)
         self._gate = Gate(state.desk.consents, listener.open_question, listener.withdraw_question)
         deeds = Deeds(state, scribe, now)
@@ -46,14 +51,30 @@ class Services:
             roots=self.roots,
             on_written=self._on_written,
         )
+        self.terminals = TerminalDesk(
+            row,
+            writer,
+            tasks,
+            self._gate,
+            deeds,
+            settings=lambda: settings().terminals,
+            roots=self.roots,
+            environment=lambda: pool.environment(row.agent_id),
+            now=now,
+        )
 
     @property
     def handlers(self) -> Mapping[str, Callable[[AgentRequest], object]]:
         """By method; each is an offer (`provider.offers`)."""
-        handler = self.errands.handler
+        handler, terminals = self.errands.handler, self.terminals
         return {
             "fs/read_text_file": handler(self._files.read),
             "fs/write_text_file": handler(self._files.write),
+            "terminal/create": handler(terminals.create),
+            "terminal/output": handler(terminals.output),
+            "terminal/wait_for_exit": handler(terminals.wait_for_exit),
+            "terminal/kill": handler(terminals.kill),
+            "terminal/release": handler(terminals.release),
         }
 
     async def roots(self) -> Roots:
@@ -64,6 +85,7 @@ class Services:
     def end(self) -> None:
         """The binding is over: nobody waits for what its agent has asked for."""
         self.errands.abandon()
+        self.terminals.end_all()
         self._gate.forget()
 
     def _on_written(self, written: Written) -> None:

@@ -101,7 +101,7 @@ class StatusBoard:
             ),
             tools=ToolCounts(enabled=0, disabled=0),
             queue=QueueStatus(queued=row.queued_count, held=row.held_reason),
-            jobs=Jobs(running=0, items=[]),
+            jobs=_jobs(live),
             last_sign_of_life_at=optional_timestamp(live.state.last_sign if live else None),
             usage=_usage(row, live),
             cold_resume=ColdResume(
@@ -220,3 +220,10 @@ def _binding(row: SessionRow, live: Conversation | None) -> LiveBinding | None:
         workspace_key=Path(row.cwd).as_uri(),
         pid=binding.process.pid,
     )
+
+
+def _jobs(live: Conversation | None) -> Jobs:
+    """The commands that run for the session's agent now."""
+    running = [] if live is None else live.services.terminals.running
+    items = [{"jobId": job_id, "title": title, "status": "running"} for job_id, title in running]
+    return Jobs(running=len(items), items=[Raw(msgspec.json.encode(item)) for item in items])

@@ -49,6 +49,8 @@ class ChildSpec:
     env: Mapping[str, str]
     launch_id: str
     drain_grace: float = 2.0
+    #: What it says on stderr comes on stdout, in the order in which it was written.
+    merged: bool = False
     cgroup: str | None = None
 
 
@@ -240,6 +242,8 @@ def spawn(spec: ChildSpec) -> Child:
 
 def _start(program: str, spec: ChildSpec, theirs: Sequence[int]) -> int:
     stdin, stdout, stderr = theirs
+    if spec.merged:
+        stderr = stdout
     group = None if spec.cgroup is None else cgroups.make(spec.cgroup)
     try:
         process = subprocess.Popen(  # noqa: S603 - running what the user configured is our purpose

@@ -39,6 +39,8 @@ from tests.support.wire import Wire, wire
 #: For whatever a test waits for; it is reached only when the test fails.
 PATIENCE = 15.0
 _LOOK_AGAIN = 0.01
+#: Agents under test are of the same sources as the daemon, wherever those are.
+_SOURCES = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
 #: Log lines of a daemon that made a mistake of its own.
 _MISTAKES = re.compile(
     r"Traceback|session_failed|agent_failed|internal_error|connection_failed|request_failed"
@@ -84,7 +86,7 @@ class Daemon:
         tables = {}
         for agent_id, script in self._agents.items():
             (self.folder / f"{agent_id}.script").write_text(_WATCHED + script)
-            env = {"DIR": str(self.folder)}
+            env = {"DIR": str(self.folder), **_SOURCES}
             own = {"command": self.command(agent_id), "env": env}
             tables[agent_id] = {**AGENT, **own, **self._agent}
         text = config_text(self._host, tables)
