@@ -16,7 +16,7 @@ ON prompt
 POOR = """
 INIT {"protocolVersion": 1, "agentInfo": {"name": "poor", "version": "2.0"},
       "agentCapabilities": {"loadSession": true, "sessionCapabilities": {"resume": null}}}
-ON _acphost/probe
+ON acphost/probe
     ANSWER {}
 ON load
     FAIL -32603 "the database is locked"

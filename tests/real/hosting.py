@@ -140,6 +140,16 @@ class Talk:
         chosen = next(o["optionId"] for o in said["options"] if o["kind"] == option)
         await self._client.respond(said["permissionId"], chosen)
 
+    async def lose_agent(self) -> None:
+        """Kill the process that serves this session, and wait until the daemon knows."""
+        pid = await self.agent_pid()
+        async with self._client.subscribe(
+            session_id=self.session_id, kinds=[Kind.BINDING_LOST], after="now"
+        ) as events:
+            os.kill(pid, signal.SIGKILL)
+            async for _ in events:
+                return
+
     async def agent_pid(self) -> int:
         """The process that serves this session."""
         status = await self._client.status(self.session_id)
@@ -301,6 +311,6 @@ def _write_config(folder: Path, model: ModelServer, agents: Sequence[RealAgent])
     (folder / "config" / "config.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-async def reached(gate: Gate) -> None:
+async def reached(gate: Gate, seconds: float = WAIT_SECONDS) -> None:
     """Wait until a reply stands before its gate."""
-    assert await anyio.to_thread.run_sync(gate.reached.wait, WAIT_SECONDS, abandon_on_cancel=True)
+    assert await anyio.to_thread.run_sync(gate.reached.wait, seconds, abandon_on_cancel=True)
