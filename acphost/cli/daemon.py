@@ -2,8 +2,9 @@
 
 import argparse
 import os
-from collections.abc import Callable, Iterable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from acphost.cli.exits import CommandError
 from acphost.cli.screen import short
 from acphost.client.client import Client, State
 from acphost.client.connecting import connect
-from acphost.errors import SessionNotFoundError
+from acphost.errors import ConnectionLostError, DaemonUnreachableError, SessionNotFoundError
 from acphost.transport.paths import default_socket_path
 from acphost.wire.host import Session
 from acphost.wire.params import SessionListParams
@@ -41,13 +42,51 @@ def reach(
 
     `can_ask` tells the daemon that a person is here to answer what agents ask.
     """
-    return connect(
-        socket_of(options),
+    connected = partial(
+        connect,
         name="acphost",
         capabilities={"permissions": can_ask},
         patience=patience,
         on_state=on_state,
     )
+    return connected(socket_of(options)) if options.host is None else _afar(options, connected)
+
+
+@asynccontextmanager
+async def _afar(
+    options: argparse.Namespace, connected: Callable[[Path], AbstractAsyncContextManager[Client]]
+) -> AsyncGenerator[Client]:
+    """The same, of a daemon on another machine; what is known of that is in `options.there`."""
+    from acphost.remote.tunnel import ask, tunnel
+
+    there = await ask(options.host, os.environ)
+    if options.socket:
+        there = there._replace(socket=options.socket)
+    options.there = there
+    async with tunnel(options.host, there.socket, os.environ) as way:
+        try:
+            async with connected(way.here) as client:
+                yield client
+        except ConnectionLostError as exc:
+            if not way.said:
+                raise
+            raise DaemonUnreachableError(
+                f"no daemon answers on {options.host}:{there.socket}: {way.said}"
+            ) from exc
+
+
+def place_of(options: argparse.Namespace) -> str:
+    """The socket in words, once it has been reached."""
+    if options.host is None:
+        return str(socket_of(options))
+    return f"{options.host}:{options.there.socket}"
+
+
+def folder_of(options: argparse.Namespace) -> Path:
+    """The folder of a new session: --cwd or this one; on another machine from its home on."""
+    if options.host is None:
+        return Path(options.cwd or ".").expanduser().resolve()
+    return Path(options.there.home, options.cwd or ".")
 
 
 async def all_sessions(client: Client, **filters: str | None) -> list[Session]:

@@ -7,7 +7,7 @@ import anyio
 import msgspec
 
 from acphost.cli.daemon import all_sessions, reach, workspace_of
-from acphost.cli.exits import Exit
+from acphost.cli.exits import CommandError, Exit
 from acphost.cli.parser import Options
 from acphost.cli.screen import age, err, one_line, out, short, table
 from acphost.wire.host import Session
@@ -26,6 +26,8 @@ def run(options: Options) -> int:
 
 
 async def _sessions(options: Options) -> list[Session]:
+    if options.here and options.host is not None:
+        raise CommandError("--here is a folder of this machine, not of --host", Exit.USAGE)
     workspace = workspace_of(Path.cwd()) if options.here else None
     async with reach(options) as client:
         return await all_sessions(client, workspace_id=workspace, agent_id=options.agent)

@@ -25,17 +25,26 @@ Command = Callable[..., argparse.ArgumentParser]
 FAKE_AGENT = "fake-agent"
 
 
+#: Commands that need nothing of the machine they run on.
+_TALKERS = {
+    "agents", "attach", "cancel", "ls", "permit", "policy", "ps", "queue", "retention", "send",
+    "set_", "status",
+}  # fmt: skip
+
+
 def parse(words: Sequence[str]) -> Options:
     """Read the command line; ends the program with 2 and the usage where it is wrong."""
     if words[:1] == [FAKE_AGENT]:
         return Options(module="fake_agent", arguments=list(words[1:]))
     parser = _parser()
     options = parser.parse_args(
-        words, Options(module=None, socket=None, state_dir=None, config=None)
+        words, Options(module=None, socket=None, state_dir=None, config=None, host=None)
     )
     if options.module is None:
         parser.print_help(sys.stderr)
         sys.exit(Exit.USAGE)
+    if options.host is not None and options.module not in _TALKERS:
+        parser.error("--host goes with commands that only talk to a daemon")
     return options
 
 
@@ -71,6 +80,11 @@ def _shared_options() -> argparse.ArgumentParser:
     """What stands before the command as well as behind it; absent, it leaves no trace."""
     shared = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     group = shared.add_argument_group("where things are")
+    group.add_argument(
+        "--host",
+        metavar="[USER@]HOST",
+        help="a daemon on another machine, reached by ssh; --socket is a path there then",
+    )
     group.add_argument("--socket", metavar="PATH", help="the daemon's socket [ACPHOST_SOCKET]")
     group.add_argument(
         "--state-dir", metavar="DIR", help="the daemon's state folder [ACPHOST_STATE_DIR]"

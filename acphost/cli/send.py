@@ -8,7 +8,7 @@ from pathlib import Path
 import anyio
 
 from acphost.cli.ask import Asker, has_terminal
-from acphost.cli.daemon import all_sessions, find_session, reach, workspace_of
+from acphost.cli.daemon import all_sessions, find_session, folder_of, reach, workspace_of
 from acphost.cli.exits import CommandError, Exit
 from acphost.cli.follow import JsonLines, Viewer, follow, on_interrupt, state_teller
 from acphost.cli.parser import Options
@@ -23,8 +23,7 @@ from acphost.wire.host import AgentDescriptor, Run
 def run(options: Options) -> int:
     """Run the command."""
     text = _text(options.text)
-    folder = Path(options.cwd or ".").expanduser().resolve()
-    return anyio.run(_send, options, text, folder)
+    return anyio.run(_send, options, text)
 
 
 def _text(words: list[str]) -> str:
@@ -38,13 +37,13 @@ def _text(words: list[str]) -> str:
     return text
 
 
-async def _send(options: Options, text: str, folder: Path) -> int:
+async def _send(options: Options, text: str) -> int:
     aside = err()
     can_ask = has_terminal(aside) and not options.json
     async with reach(
         options, patience=PATIENCE, can_ask=can_ask, on_state=state_teller(aside)
     ) as client:
-        run = await _create(client, options, text, folder)
+        run = await _create(client, options, text, folder_of(options))
         aside.line(
             f"{run.agent_id} · session {run.session_id} · go on with:"
             f" acphost send --session {short(run.session_id)} …",

@@ -2,7 +2,7 @@
 
 import anyio
 
-from acphost.cli.daemon import all_sessions, find_session, reach, socket_of
+from acphost.cli.daemon import all_sessions, find_session, place_of, reach
 from acphost.cli.exits import Exit
 from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
@@ -35,7 +35,7 @@ async def _status(options: Options) -> int:
             else:
                 _print_session(out(), session, status)
         elif options.json:
-            print_json({"socket": str(socket_of(options)), **await _everything(client)})
+            print_json({"socket": place_of(options), **await _everything(client)})
         else:
             await _print_daemon(client, options)
     return Exit.OK
@@ -64,7 +64,7 @@ async def _print_daemon(client: Client, options: Options) -> None:
         pen,
         ("daemon", f"{info.host_info.name} {info.host_info.version}, pid {info.host_info.pid}"),
         ("up", duration((await client.ping()).uptime_ms)),
-        ("socket", str(socket_of(options))),
+        ("socket", place_of(options)),
         ("store", info.store_id),
         ("agents", f"{', '.join(ready) or 'none'} ready; {len(agents)} configured"),
         ("kept by", _CONTAINMENT.get(str(stats.get("containment")))),

@@ -42,6 +42,8 @@ def test_a_message_may_be_several_words() -> None:
         ["ls", "--no-such-option"],
         ["send", "--session", "a", "--continue", "hi"],
         ["queue", "s", "explode"],
+        ["--host", "box", "serve"],
+        ["backup", "--host", "box", "file"],
     ],
 )
 def test_wrong_usage_ends_with_2(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
