@@ -100,6 +100,10 @@ def _daemon_commands(command: Command) -> None:
     serve.add_argument(
         "--log", metavar="FILE", help="log to this file, which is kept small; default: stderr"
     )
+    start = command("start", "start the daemon in the background, unless one runs")
+    start.add_argument(
+        "--if-allowed", action="store_true", help="only where the configuration has `autostart`"
+    )
     command("demo", "show what acphost does, with a throwaway daemon and the bundled agent")
     stop = command("stop", "end the daemon and wait until it is gone")
     stop.add_argument("--force", action="store_true", help="do not let running turns finish")
@@ -121,6 +125,18 @@ def _daemon_commands(command: Command) -> None:
 
 
 def _conversation_commands(command: Command) -> None:
+    acp = command("acp", "the front door for editors: pose as an ACP agent on stdin and stdout")
+    acp.add_argument("--agent", metavar="ID", help="the agent of new sessions")
+    acp.add_argument(
+        "--session", metavar="ID", help="what the editor opens first is this session, with its past"
+    )
+    acp.add_argument(
+        "--no-autostart",
+        dest="autostart",
+        action="store_false",
+        help="start no daemon where none runs",
+    )
+
     send = command("send", "send a message and stream the answer")
     send.add_argument("text", metavar="TEXT", nargs="*", help="the message; - reads it from stdin")
     send.add_argument("--agent", metavar="ID", help="the agent of a new session")

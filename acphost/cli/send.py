@@ -14,10 +14,11 @@ from acphost.cli.follow import JsonLines, Viewer, follow, on_interrupt, state_te
 from acphost.cli.parser import Options
 from acphost.cli.render import Renderer
 from acphost.cli.screen import Pen, err, out, short
+from acphost.client.choice import default_agent
 from acphost.client.client import Client
 from acphost.client.connecting import PATIENCE
 from acphost.wire.event import TERMINAL_KINDS, Event, Kind
-from acphost.wire.host import AgentDescriptor, Run
+from acphost.wire.host import Run
 
 
 def run(options: Options) -> int:
@@ -66,22 +67,9 @@ async def _create(client: Client, options: Options, text: str, folder: Path) -> 
             raise CommandError(f"no session in {folder} to go on with; leave out --continue")
         session = max(known, key=lambda each: each.updated_at)
     else:
-        agent_id = options.agent or _default_agent((await client.agents()).agents)
+        agent_id = options.agent or default_agent(await client.agents())
         return await client.create_run(text, agent_id=agent_id, cwd=str(folder))
     return await client.create_run(text, session_id=session.session_id, agent_id=options.agent)
-
-
-def _default_agent(agents: list[AgentDescriptor]) -> str:
-    """The only agent, or the first that can be started; the bundled one only if there is no other.
-
-    Shipped agents are configured whether installed or not, so being there is not enough.
-    """
-    if len(agents) == 1:
-        return agents[0].agent_id
-    ready = [each for each in agents if each.health.installed and not each.health.problems]
-    if not ready:
-        raise CommandError("no agent can be started; `acphost agents` tells why")
-    return min(ready, key=lambda each: each.agent_id == "demo").agent_id
 
 
 # -- watching it ----------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from acphost.wire import controls, host, params
 from acphost.wire.agents import AgentCheck, AgentProbe
 from acphost.wire.base import Position, parse_position
 from acphost.wire.event import Event
+from acphost.wire.runtime import RuntimeStarted
 from acphost.wire.usage import UsageProjection
 
 T = TypeVar("T")
@@ -263,6 +264,11 @@ class Calls(ABC):
         """What a run, or a session and its last run, have used."""
         given = params.UsageGetParams(session_id=session_id, host_run_id=run_id)
         return await self.request("usage/get", given, UsageProjection, repeat=True)
+
+    async def start(self, session_id: str) -> RuntimeStarted:
+        """Have a session's agent started; raises why it cannot be had."""
+        given = params.SessionParams(session_id=session_id)
+        return await self.request("runtime/start", given, RuntimeStarted, repeat=True)
 
     async def reset(
         self,

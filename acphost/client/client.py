@@ -75,6 +75,11 @@ class Client(Calls):
         return self._info
 
     @property
+    def is_connected(self) -> bool:
+        """Whether there is a connection just now; without one requests wait for the next."""
+        return self._connection is not None
+
+    @property
     def store_id(self) -> str:
         """The journal that the daemon serves; cursors belong to it."""
         return self.info.store_id

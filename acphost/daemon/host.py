@@ -161,7 +161,8 @@ class DaemonHost:
     def agents(self, actor_id: str) -> AgentList:
         """What is configured, and whether it can be started."""
         agents = self.board.agents(self._configuration.environ)
-        return AgentList(actor_id=actor_id, agents=agents)
+        default = self._settings.default_agent
+        return AgentList(actor_id=actor_id, agents=agents, default_agent=default)
 
     async def retention(self, *, dry_run: bool) -> RetentionDone:
         """Delete what goes by the configured rules, or only tell."""

@@ -58,6 +58,7 @@ BY_METHOD: dict[str, tuple[type[AcpHostError], ...]] = {
     "queue/hold": WRITES,
     "queue/release": WRITES,
     "permission/respond": (errors.AlreadyResolvedError, *WRITES),
+    "runtime/start": (errors.AgentUnavailableError, errors.AuthRequiredError, *WRITES),
     "runtime/reset": (errors.AgentUnavailableError, *WRITES),
     "host/backup": (errors.StorageError, errors.ConflictError),
 }

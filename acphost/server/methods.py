@@ -46,6 +46,7 @@ from acphost.wire.host import (
     Session,
 )
 from acphost.wire.revision import SCHEMA_REVISION
+from acphost.wire.runtime import RuntimeStarted
 from acphost.wire.usage import UsageProjection
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -127,6 +128,7 @@ class Methods:
             Method("permission/list", p.PermissionListParams, every, self._permission_list),
             Method("permission/respond", p.PermissionRespondParams, every, self._respond),
             Method("runtime/status", p.RuntimeStatusParams, every, self._runtime_status),
+            Method("runtime/start", p.SessionParams, every, self._runtime_start),
             Method("runtime/reset", p.RuntimeResetParams, every, self._runtime_reset),
             Method("runtime/processes", p.ProcessesParams, every, self._processes),
             Method("usage/get", p.UsageGetParams, every, self._usage),
@@ -325,6 +327,11 @@ class Methods:
         if params.session_id is not None:
             return await self._host.board.of_session(params.session_id)
         return await self._host.board.of_all(params)
+
+    async def _runtime_start(
+        self, client: ClientConnection, params: p.SessionParams
+    ) -> RuntimeStarted:
+        return await self._commands.start_runtime(params.session_id)
 
     async def _runtime_reset(
         self, client: ClientConnection, params: p.RuntimeResetParams

@@ -67,6 +67,13 @@ class Launchd:
         await self._tell("kickstart", self._target)
         return changed
 
+    async def start(self) -> bool:
+        """The agent, where there is one."""
+        if not agent_file().exists():
+            return False
+        await self._tell("kickstart", self._target)
+        return True
+
     async def uninstall(self) -> list[Path]:
         """Unloaded and removed."""
         await self._ask("bootout", self._target)

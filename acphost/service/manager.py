@@ -51,6 +51,9 @@ class ServiceManager(Protocol):
     async def install(self, plan: Plan) -> list[Path]:
         """Write, load and start it; returns the files that changed. Raises ServiceError."""
 
+    async def start(self) -> bool:
+        """Start it where it is installed; whether it is. Raises ServiceError."""
+
     async def uninstall(self) -> list[Path]:
         """Stop it and remove all that `install` has made; returns the files that are gone."""
 

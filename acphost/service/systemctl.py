@@ -86,6 +86,14 @@ class Systemd:
                 pid=holder,
             )
 
+    async def start(self) -> bool:
+        """The service, where there is one."""
+        if not (self.folder / SERVICE).exists():
+            return False
+        await self.check()
+        await self._tell("start", SERVICE)
+        return True
+
     async def uninstall(self) -> list[Path]:
         """Stopped, forgotten and removed."""
         paths = [self.folder / name for name in (SERVICE, SOCKET)]

@@ -30,6 +30,7 @@ from acphost.wire.params import (
     RuntimeResetParams,
     SessionCreateParams,
 )
+from acphost.wire.runtime import RuntimeStarted
 
 
 class Commands:
@@ -102,6 +103,16 @@ class Commands:
         conversation = await self._house.conversation(params.session_id)
         await conversation.configure(params, origin)
         await self._store.writer.durable(self._store.writer.record(()))
+
+    async def start_runtime(self, session_id: str) -> RuntimeStarted:
+        """Have a session's agent started and wait for it. Raises why it cannot be had."""
+        conversation = await self._house.conversation(session_id)
+        binding = await conversation.started()
+        return RuntimeStarted(
+            session_id=session_id,
+            acp_session_id=binding.acp_session_id,
+            mode=conversation.row.mode,
+        )
 
     async def reset_runtime(self, params: RuntimeResetParams, origin: Origin) -> RuntimeReset:
         """End a session's agent, and what runs in it; history and queue stay."""

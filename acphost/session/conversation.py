@@ -14,6 +14,7 @@ from anyio.abc import TaskGroup
 from acphost.errors import (
     AcpHostError,
     AuthRequiredError,
+    ShuttingDownError,
 )
 from acphost.ids import Clock
 from acphost.journal.reader import Reader
@@ -69,6 +70,9 @@ class Conversation:
         self._reader = reader
         self._now = now
         self._is_wanted = False
+        #: Set when the agent was started, or could not be; and why not.
+        self._attempted = anyio.Event()
+        self._start_error: AcpHostError | None = None
         self._starting = anyio.CancelScope()
         self.scribe = Scribe(writer, log, row, now)
         own = msgspec.json.decode(row.policy, type=list[PolicyRule])
@@ -204,6 +208,20 @@ class Conversation:
         self._is_wanted = True
         self.state.wake()
 
+    async def started(self) -> Binding:
+        """The agent, started if need be, with or without anything to say to it.
+
+        Raises why it cannot be had: AgentUnavailableError, AuthRequiredError, RemoteError.
+        """
+        while not (self.binder.is_live and self.binder.binding is not None):
+            if self.state.closing:
+                raise ShuttingDownError("the daemon is stopping and starts no agent")
+            self.warm_up()
+            await self._attempted.wait()
+            if self._start_error is not None:
+                raise self._start_error
+        return self.binder.binding
+
     # -- what others may ask ----------------------------------------------------------------------
 
     async def turn_over(self) -> None:
@@ -253,18 +271,22 @@ class Conversation:
         if self.binder.is_live:
             return await self.binder.ensure(run)
         state.starting = True
+        self._start_error = None
         self.scribe.write([])
         try:
             with anyio.CancelScope() as self._starting:
                 return await self.binder.ensure(run)
         except AcpHostError as exc:
             state.starting = False
+            self._start_error = exc
             # A daemon that stops keeps what waits; it does not fail it.
             if not state.closing:
                 self._fail_to_start(run, exc)
         finally:
             state.starting = False
             self.scribe.write([])
+            self._attempted.set()
+            self._attempted = anyio.Event()
         return None
 
     def _fail_to_start(self, run: RunRow | None, error: AcpHostError) -> None:

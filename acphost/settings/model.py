@@ -198,6 +198,10 @@ class ConfigFile(AgentsFile, frozen=True):
     state_dir: FilePath | None = None
     #: Actor ids with the role `admin`.
     admins: list[Text] = msgspec.field(default_factory=list)
+    #: None: the only agent, or the first that can be started.
+    default_agent: AgentName | None = None
+    #: Whether editors and commands start a daemon where none runs.
+    autostart: bool = True
     queue: QueueSettings = QueueSettings()
     limits: LimitSettings = LimitSettings()
     journal: JournalSettings = JournalSettings()

@@ -452,6 +452,8 @@ class AgentList(HostRecord, frozen=True):
     actor_id: str
     agents: list[AgentDescriptor]
     schema: str = DESCRIPTORS_SCHEMA
+    #: The agent of those who name none, if one is configured.
+    default_agent: str | None = None
 
 
 class HostInfo(HostRecord, frozen=True):

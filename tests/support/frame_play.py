@@ -207,6 +207,7 @@ class Play:
         await self._call("runtime/status", {"sessionId": self._session})
         await self._call("runtime/processes", {"sessionId": self._session})
         await self._call("usage/get", {"sessionId": self._session})
+        await self._call("runtime/start", {"sessionId": self._session})
         await self._call("runtime/reset", {"sessionId": self._session, "next": "continue"})
 
     async def refusals(self) -> None:

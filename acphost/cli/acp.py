@@ -1,0 +1,89 @@
+"""`acphost acp`: the front door for editors. Everything it needs is loaded as late as can be."""
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+from acphost.cli.exits import Exit
+from acphost.cli.parser import Options
+from acphost.errors import AcpHostError, DaemonUnreachableError
+from acphost.frontdoor.stdio import Stdio
+from acphost.frontdoor.threshold import MAX_LINE, greet
+from acphost.rpc.framing import LineFramer
+from acphost.version import VERSION
+
+_NO_DAEMON = "no daemon runs, and none is to be started from here; start one with `acphost serve`"
+
+
+def run(options: Options) -> int:
+    """Serve the editor on stdin and stdout until it has gone."""
+    stdio = Stdio.claimed()
+    framer = LineFramer(MAX_LINE)
+    may_start = options.autostart
+
+    def check() -> AcpHostError | None:
+        """An editor that cannot be served is told so at once, and stays welcome."""
+        if may_start or _answers(_named_socket(options)):
+            return None
+        return DaemonUnreachableError(_NO_DAEMON)
+
+    try:
+        greeted = greet(stdio, framer, VERSION, check)
+    except BrokenPipeError:
+        return Exit.OK
+    if greeted is None:
+        return Exit.OK
+    hello, lines = greeted
+
+    import anyio
+
+    from acphost.frontdoor.door import Door, Wishes
+
+    wishes = Wishes(options.agent, options.session, _named_socket(options), VERSION)
+    starter = _Starter(options).start if may_start else None
+    anyio.run(Door(stdio, framer, hello, wishes, starter).run, lines)
+    return Exit.OK
+
+
+def _named_socket(options: Options) -> Path:
+    """Without the configuration, which takes long to read; who starts a daemon reads it."""
+    named = options.socket or os.environ.get("ACPHOST_SOCKET")
+    if named:
+        return Path(named).expanduser().absolute()
+    from acphost.transport.paths import default_socket_path
+
+    return default_socket_path(os.environ)
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+        try:
+            probe.connect(os.fspath(path))
+        except OSError:
+            return False
+    return True
+
+
+class _Starter:
+    """Runs `acphost start`, which knows the configuration, the service manager and the lock."""
+
+    def __init__(self, options: Options) -> None:
+        self._flags = [
+            word
+            for name in ("socket", "state_dir", "config")
+            if (value := getattr(options, name)) is not None
+            for word in (f"--{name.replace('_', '-')}", str(value))
+        ]
+
+    async def start(self) -> Path:
+        """Where the daemon listens. Raises DaemonUnreachableError with why there is none."""
+        import anyio
+
+        # -P: the editor's folder may hold modules of any name.
+        command = [sys.executable, "-P", "-m", "acphost", "start", "--if-allowed", *self._flags]
+        done = await anyio.run_process(command, check=False)
+        if done.returncode != Exit.OK:
+            said = done.stderr.decode(errors="replace").strip() or "`acphost start` failed"
+            raise DaemonUnreachableError(said.removeprefix("acphost: error: "))
+        return Path(os.fsdecode(done.stdout).strip())

@@ -1,0 +1,41 @@
+"""What the editor is told when something does not work, in the protocol's own codes."""
+
+import msgspec
+from msgspec import UNSET, Raw
+
+from acphost.errors import (
+    HOST_ERROR,
+    AcpHostError,
+    AuthRequiredError,
+    RemoteError,
+    SessionNotFoundError,
+)
+from acphost.rpc.codec import encode_failure
+from acphost.wire.jsonrpc import ErrorObject, RequestId
+
+INTERNAL_ERROR = -32603
+#: The answer to a request that the editor itself has taken back (guide section 6).
+REQUEST_CANCELLED = ErrorObject(-32800, "the request was cancelled")
+
+
+def error_object(exc: Exception, *, session_id: str | None = None) -> ErrorObject:
+    """An error of ours, or of the daemon, or an agent's own, which is passed on whole."""
+    if isinstance(exc, RemoteError):
+        code = INTERNAL_ERROR if exc.remote_code == HOST_ERROR else exc.remote_code
+        return ErrorObject(code, str(exc), UNSET if exc.data is None else Raw(exc.data))
+    if not isinstance(exc, AcpHostError):
+        told = f"internal error: {type(exc).__name__}: {exc}"
+        return ErrorObject(INTERNAL_ERROR, told)
+    # The daemon's own number lies in what the protocol reserves; its word says more anyway.
+    code = INTERNAL_ERROR if exc.code == HOST_ERROR else exc.code
+    data = {"code": exc.word, "retryable": exc.retryable, **exc.details}
+    if isinstance(exc, SessionNotFoundError) and session_id is not None:
+        data["sessionId"] = session_id
+    if isinstance(exc, AuthRequiredError):
+        data["authMethods"] = data.pop("methods", [])
+    return ErrorObject(code, str(exc), Raw(msgspec.json.encode(data, enc_hook=str)))
+
+
+def failure_frame(request_id: RequestId, exc: Exception, *, session_id: str | None = None) -> bytes:
+    """The answer that says so."""
+    return encode_failure(request_id, error_object(exc, session_id=session_id))
