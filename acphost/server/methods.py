@@ -331,6 +331,7 @@ class Methods:
     async def _runtime_start(
         self, client: ClientConnection, params: p.SessionParams
     ) -> RuntimeStarted:
+        """Has a session's agent started, and answers when it is there; or why it cannot be had."""
         return await self._commands.start_runtime(params.session_id)
 
     async def _runtime_reset(
