@@ -15,10 +15,7 @@ FROM_ZERO = "expected a number of seconds from 0 to 86400"
 ABOVE_ZERO = "expected a number of seconds above 0, at most 86400"
 VARIABLE = "expected the name of an environment variable"
 AGENT_ID = 'the name must be an agent id: lower-case letters, digits, "-" and "_"'
-MAIN_KEYS = (
-    "admins, agents, autostart, default_agent, drain, files, journal, limits, permissions, policy,"
-    " queue, socket, state_dir, terminals"
-)
+MAIN_KEYS = ", ".join(sorted(ConfigFile.__struct_fields__))
 
 MISTAKES = {
     "[queue]\nlimt = 1": '2: queue.limt: unknown key, did you mean "limit"?',
