@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-990dd8942a83";
+export const schemaRevision = "1-6078852fd03c";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -110,6 +110,8 @@ export interface AgentList {
   actorId: string;
   agents: AgentDescriptor[];
   schema: "mnote.ai_agent_descriptors.v1";
+  /** The agent of those who name none, if one is configured. */
+  defaultAgent: string | null;
 }
 
 /** `agent/list`. */
@@ -871,6 +873,13 @@ export interface RuntimeResetParams {
   _meta?: unknown;
 }
 
+/** The answer to `runtime/start`: the agent is there, and this is how it came to the session. */
+export interface RuntimeStarted {
+  sessionId: string;
+  acpSessionId: string;
+  mode: string;
+}
+
 /** Which agent, is the context continuous, why is it still busy: one snapshot. */
 export interface RuntimeStatus {
   mnoteSessionId: string;
@@ -1188,6 +1197,8 @@ export interface Methods {
   "permission/respond": { params: PermissionRespondParams; result: Decision };
   /** Which agent serves a session, whether it remembers, why it is busy. */
   "runtime/status": { params: RuntimeStatusParams; result: RuntimeStatus | RuntimeStatusPage };
+  /** Has a session's agent started, and answers when it is there; or why it cannot be had. */
+  "runtime/start": { params: SessionParams; result: RuntimeStarted };
   /** Ends a session's agent; `next` says what the next run begins with. */
   "runtime/reset": { params: RuntimeResetParams; result: RuntimeReset };
   /** The agents' processes and what they have started, with memory and age. */

@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-990dd8942a83
+-- schema revision 1-6078852fd03c
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -36,6 +36,7 @@
 ---| "permission/list"
 ---| "permission/respond"
 ---| "runtime/status"
+---| "runtime/start"
 ---| "runtime/reset"
 ---| "runtime/processes"
 ---| "usage/get"
@@ -146,6 +147,7 @@
 ---@field actorId string
 ---@field agents acphost.AgentDescriptor[]
 ---@field schema "mnote.ai_agent_descriptors.v1"
+---@field defaultAgent string|nil The agent of those who name none, if one is configured.
 
 ---`agent/list`.
 ---@class acphost.AgentListParams
@@ -810,6 +812,12 @@
 ---@field next? "cold"|"continue"
 ---@field _meta? any
 
+---The answer to `runtime/start`: the agent is there, and this is how it came to the session.
+---@class acphost.RuntimeStarted
+---@field sessionId string
+---@field acpSessionId string
+---@field mode string
+
 ---Which agent, is the context continuous, why is it still busy: one snapshot.
 ---@class acphost.RuntimeStatus
 ---@field mnoteSessionId string
@@ -1162,6 +1170,10 @@
 ---`runtime/status` Which agent serves a session, whether it remembers, why it is busy.
 ---@alias acphost.params.runtime.status acphost.RuntimeStatusParams
 ---@alias acphost.result.runtime.status acphost.RuntimeStatus|acphost.RuntimeStatusPage
+
+---`runtime/start` Has a session's agent started, and answers when it is there; or why it cannot be had.
+---@alias acphost.params.runtime.start acphost.SessionParams
+---@alias acphost.result.runtime.start acphost.RuntimeStarted
 
 ---`runtime/reset` Ends a session's agent; `next` says what the next run begins with.
 ---@alias acphost.params.runtime.reset acphost.RuntimeResetParams
