@@ -157,6 +157,8 @@ class Renderer:
         reason = payload.get("stopReason")
         if reason not in (None, "end_turn"):
             self._note(f"the agent stopped: {reason}", "yellow")
+        elif payload.get("errorCode"):
+            self._note(f"this may be no answer: {payload['errorCode']}", "yellow")
         elif payload.get("empty"):
             self._note("the agent ended the turn without a word", "yellow")
 

@@ -189,6 +189,7 @@ class Daemon:
             now=epoch_ms,
             room=store.writer.room,
             version=VERSION,
+            tell=lambda told: self._tell(Kind.AGENT_STATE, told),
         )
         house = House(
             store,

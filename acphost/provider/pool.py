@@ -48,6 +48,7 @@ class AgentPool:
         now: Clock,
         room: Callable[[], Awaitable[None]],
         version: str,
+        tell: Callable[[dict[str, object]], None] = lambda _: None,
     ) -> None:
         self._settings = settings
         self._environ = environ
@@ -55,6 +56,8 @@ class AgentPool:
         self._now = now
         self._room = room
         self._version = version
+        #: Says what becomes of an agent to whoever follows the host.
+        self.tell = tell
         self._tasks: TaskGroup | None = None
         self._policies: dict[str, RestartPolicy] = {}
         self._shared: dict[str, AgentProcess] = {}
@@ -145,15 +148,12 @@ class AgentPool:
             agent_id, RestartPolicy(agent.restart.limit, int(agent.restart.window * 1000))
         )
         if policy.is_resting(self._now()):
-            raise AgentUnavailableError(
-                f"agent {agent_id!r} failed {agent.restart.limit} times in a row and rests; "
-                f"it is tried again {agent.restart.window:g} s after its last failure, "
-                "or at once when its configuration changes",
-                agentId=agent_id,
-                command=list(agent.command),
-                resting=True,
-            )
-        await anyio.sleep(policy.delay(self._now()) / 1000)
+            raise self._resting(agent_id, agent)
+        delay = policy.delay(self._now())
+        if delay:
+            self.tell({"agentId": agent_id, "state": "restarting", "delayMs": delay,
+                       "sessionId": session_id})  # fmt: skip
+            await anyio.sleep(delay / 1000)
         launch_id = LaunchId(mint("launch"))
         plan = LaunchPlan(
             launch_id=launch_id,
@@ -172,15 +172,33 @@ class AgentPool:
             self._ledger.on_failed(plan)
             raise _shutting_down()
         self.processes.add(process)
+        about = {"agentId": agent_id, "launchId": launch_id, "sessionId": session_id}
+        self.tell({**about, "state": "starting", "command": list(agent.command)})
         try:
             await tasks.start(self._live, process)
-        except AgentUnavailableError:
+        except AgentUnavailableError as exc:
             policy.failed(self._now())
+            cure = f"`acphost agents check {agent_id}` tells what is in the way"
+            self.tell({**about, "state": "failed", "reason": str(exc), "cure": cure})
             if not process.pid:
                 self._ledger.on_failed(plan)
             raise
         self._versions[agent_id] = process.greeting.agent_info.version
+        self.tell({**about, "state": "ready", "pid": process.pid,
+                   "version": process.greeting.agent_info.version})  # fmt: skip
         return process
+
+    def _resting(self, agent_id: str, agent: AgentSettings) -> AgentUnavailableError:
+        """It failed too often; nobody should wait for it."""
+        cure = (
+            f"it is tried again {agent.restart.window:g} s after its last failure, "
+            "or at once when its configuration changes"
+        )
+        reason = f"agent {agent_id!r} failed {agent.restart.limit} times in a row and rests"
+        self.tell({"agentId": agent_id, "state": "failed", "reason": reason, "cure": cure})
+        return AgentUnavailableError(
+            f"{reason}; {cure}", agentId=agent_id, command=list(agent.command), resting=True
+        )
 
     async def _live(self, process: AgentProcess, *, task_status: TaskStatus[None]) -> None:
         greeted = False
@@ -207,6 +225,7 @@ class AgentPool:
             self.processes.discard(process)
             if greeted:
                 self._note_end(process)
+                self._tell_end(process)
 
     def _note_end(self, process: AgentProcess) -> None:
         policy = self._policies.get(process.plan.agent_id)
@@ -216,6 +235,20 @@ class AgentPool:
             policy.reset()
         else:
             policy.ended(started=process.started_at, now=self._now())
+
+    def _tell_end(self, process: AgentProcess) -> None:
+        exit_ = process.exit
+        self.tell(
+            {
+                "agentId": process.plan.agent_id,
+                "state": "exited",
+                "launchId": process.plan.launch_id,
+                "pid": process.pid,
+                "exitCode": exit_.code if exit_ else None,
+                "signal": exit_.signal if exit_ else None,
+                "expected": process.was_asked_to_stop,
+            }
+        )
 
     async def retire(self, process: AgentProcess) -> None:
         """A session is done with this process: it gets no new ones, and ends with its last."""

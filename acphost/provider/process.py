@@ -22,7 +22,7 @@ from acphost.provider.switchboard import SessionIdTakenError, Sink, Switchboard
 from acphost.provider.traits import AUTH_REQUIRED, Traits
 from acphost.rpc.pending import Answer
 from acphost.settings.model import AgentSettings
-from acphost.transport.child import Child, ChildSpec, spawn
+from acphost.transport.child import Child, ChildSpec, Exit, spawn
 from acphost.transport.processes import Process
 from acphost.wire.acp import (
     PROTOCOL_VERSION,
@@ -95,6 +95,11 @@ class AgentProcess:
         """The protocol side; there is one as soon as the process was spawned."""
         assert self._connection is not None, "asked before the process was spawned"
         return self._connection
+
+    @property
+    def exit(self) -> Exit | None:
+        """How it ended; None while it lives."""
+        return None if self._child is None else self._child.exit
 
     @property
     def sinks(self) -> Mapping[str, Sink]:

@@ -57,6 +57,8 @@ class TurnFacts(NamedTuple):
     remark: str | None
     #: It was the first prompt since the session was loaded or resumed.
     is_first: bool = False
+    #: How the prompt begins.
+    prompt: str = ""
 
 
 class KnownCall(Protocol):
@@ -82,6 +84,8 @@ class Verdict(NamedTuple):
     cancel_lingers: bool = False
     #: The agent does not know the session, whatever it said when it was to load it.
     is_lost: bool = False
+    #: What it said is the agent's own way of saying that the model said nothing.
+    is_empty: bool = False
 
 
 #: What an agent says by refusing the first prompt after a load without a word.
@@ -162,6 +166,10 @@ class Traits:
         None: the id is that of the call, or nothing tells which it is.
         """
         return None
+
+    def may_take_long(self, call: KnownCall) -> bool:
+        """Whether an open call explains a silence; some agents never say that a call has ended."""
+        return True
 
     def tool_name(self, asked: ToolReport, meant: KnownCall | None) -> str | None:
         """What the agent calls the tool that a question is about."""

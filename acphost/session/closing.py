@@ -50,7 +50,7 @@ def of_answer(traits: Traits, turn: Turn, answer: Raw | AcpHostError) -> Ending:
         stop_reason=facts.stop_reason or None,
         error_code=verdict.error_code,
         error=verdict.error,
-        empty=verdict.outcome == "completed" and turn.content == 0,
+        empty=verdict.is_empty or (verdict.outcome == "completed" and turn.content == 0),
         extra=extra,
         rebind=verdict.rebind,
         is_lost=verdict.is_lost,

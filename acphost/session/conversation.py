@@ -35,6 +35,7 @@ from acphost.session.queue_desk import QueueDesk
 from acphost.session.resume import wants_history
 from acphost.session.scribe import Scribe, note
 from acphost.session.services import Services
+from acphost.session.silence import Watchman
 from acphost.session.state import SessionState
 from acphost.session.transcript import transcript
 from acphost.session.turns import Turns
@@ -118,6 +119,7 @@ class Conversation:
         listener.handlers |= self.services.handlers
         self.binder.on_unbound = self.services.end
         self.queue = QueueDesk(state, self.scribe, settings=lambda: settings().queue, now=now)
+        self._watchman = Watchman(state, self.scribe, self._traits, now, pool.tell)
         self.turns = Turns(
             state,
             self.scribe,
@@ -125,6 +127,7 @@ class Conversation:
             self.questions,
             pool,
             self._traits,
+            self._watchman,
             transcript=lambda run: transcript(reader, row, before=run),
             queue_settings=lambda: settings().queue,
             now=now,
@@ -232,8 +235,8 @@ class Conversation:
     def is_quiet(self) -> bool:
         """Whether the agent has been silent for longer than is usual for it."""
         binding = self.binder.binding
-        return binding is not None and self.state.is_quiet(
-            self._now(), binding.process.plan.agent.quiet_after
+        return binding is not None and self._watchman.is_quiet(
+            binding.process.plan.agent.quiet_after
         )
 
     @property
@@ -292,6 +295,17 @@ class Conversation:
     def _fail_to_start(self, run: RunRow | None, error: AcpHostError) -> None:
         ending = closing.of_failed_start(error)
         self.state.trouble = _trouble(error)
+        if isinstance(error, AuthRequiredError):
+            self._pool.tell(
+                {
+                    "agentId": self.row.agent_id,
+                    "state": "auth_required",
+                    "sessionId": self.row.session_id,
+                    "reason": str(error),
+                    "methods": error.details.get("methods"),
+                    "cure": "log in to the agent, then send again",
+                }
+            )
         if run is None or self.state.queue.leave(run.run_id) is None:
             return
         drafts = closing.conclude(run, ending, [], next_seq=self.scribe.next_seq, now=self._now())

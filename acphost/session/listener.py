@@ -76,12 +76,21 @@ class Listener:
 
     def on_updates(self, updates: Sequence[Raw], at: int, exact: list[bytes] | None = None) -> None:
         """Journal updates: of the turn, late, of a replay, or of the session."""
-        self._state.last_sign = at
+        self._hear(at)
         payloads = exact or list(map(bytes, updates))
         done = 0
         for tag, meaning, alike in read(updates):
             start, done = done, done + len(alike)
             self._take(tag, meaning, alike, payloads[start:done], at)
+
+    def _hear(self, at: int) -> None:
+        """A sign of life."""
+        turn = self._state.turn
+        self._state.last_sign = at
+        if turn is not None:
+            turn.last_sign = at
+            if turn.is_quiet:
+                turn.sound.set()
 
     def _take(
         self, tag: str, meaning: Meaning, updates: Sequence[Raw], payloads: list[bytes], at: int
@@ -111,7 +120,6 @@ class Listener:
         state, turn = self._state, self._state.turn
         kind, host, tool = meaning.kind, meaning.host, meaning.tool
         if turn is not None and turn.prompt_sent:
-            turn.last_sign = at
             if meaning.matter is Matter.SESSION:
                 return turn.ref if kind == Kind.USAGE_UPDATED else None, kind, host
             turn.take(meaning, updates, at)
@@ -159,10 +167,9 @@ class Listener:
     def on_extension(self, method: str, params: Raw, at: int) -> None:
         """A notification that is no update: kept whole, and a sign of life."""
         state = self._state
-        state.last_sign = at
+        self._hear(at)
         turn = state.turn
         if turn is not None:
-            turn.last_sign = at
             reported = self._traits.usage_of(method, params)
             if reported is not None:
                 state.usage.report(reported)
@@ -184,7 +191,7 @@ class Listener:
 
     def on_request(self, asked: AgentRequest, at: int) -> None:
         """Hand a request to who answers such; what this host does not offer is refused at once."""
-        self._state.last_sign = at
+        self._hear(at)
         handler = self.handlers.get(asked.method)
         if handler is not None:
             handler(asked)

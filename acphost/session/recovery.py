@@ -49,6 +49,7 @@ _TOOL_KINDS = frozenset(
 _WORK = (
     SessionStatus.STARTING,
     SessionStatus.RUNNING,
+    SessionStatus.QUIET,
     SessionStatus.STOPPING,
     SessionStatus.WAITING,
 )

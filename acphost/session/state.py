@@ -1,15 +1,17 @@
 """What a session is doing, as facts, and the one word that follows from them."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import anyio
 
 from acphost.journal.rows import RunRow, SessionRow
-from acphost.session.calls import CallBook
+from acphost.session.calls import Call, CallBook
 from acphost.session.decisions import DecisionDesk
 from acphost.session.queue import RunQueue
 from acphost.session.turn import Turn
 from acphost.session.usage import UsageLedger
+from acphost.wire.base import timestamp
 from acphost.wire.host import SessionStatus
 
 #: Updates that come later than this after a turn belong to the session, not to that turn.
@@ -78,6 +80,11 @@ class SessionState:
         if self.turn is not None:
             if self.turn.run.cancel_requested_at is not None:
                 return SessionStatus.STOPPING, None
+            if self.turn.is_quiet:
+                return SessionStatus.QUIET, (
+                    f"no sign of life since {timestamp(self.turn.last_sign)}; "
+                    "the agent may be retrying in silence"
+                )
             return SessionStatus.RUNNING, self.remark
         if self.starting:
             return SessionStatus.STARTING, None
@@ -111,11 +118,16 @@ class SessionState:
             and not self.closing
         )
 
-    def is_quiet(self, now: int, threshold: float) -> bool:
-        """Running without a sign of life; waiting for a person or a tool does not count (CL-1)."""
-        if self.turn is None or self.row.status != SessionStatus.RUNNING:
+    def is_quiet(
+        self, now: int, threshold: float, may_take_long: Callable[[Call], bool] = lambda _: True
+    ) -> bool:
+        """Running without a sign of life; waiting for a person or a tool does not count (CL-1).
+
+        A tool that was followed by words is over, whether or not the agent has said so.
+        """
+        if self.turn is None or self.row.status not in (SessionStatus.RUNNING, SessionStatus.QUIET):
             return False
-        if self.turn.calls or len(self.desk):
+        if len(self.desk) or (self.turn.is_in_tool and any(map(may_take_long, self.turn.calls))):
             return False
         last = max(self.turn.last_sign, self.turn.run.started_at or 0)
         return now - last > threshold * 1000

@@ -45,6 +45,11 @@ class Turn:
         self.remark: str | None = ""
         self.calls = CallBook(run.run_id)
         self.last_sign = 0
+        #: It has been silent for longer than is usual, and was said to be; then `sound` is awaited.
+        self.is_quiet = False
+        self.sound = anyio.Event()
+        #: The last that was heard was about a tool.
+        self.is_in_tool = False
         #: Its answer tells totals since the agent's process began.
         self.usage_is_cumulative = False
 
@@ -53,6 +58,7 @@ class Turn:
         self.updates += len(updates)
         self.last_sign = at
         self.alive.set()
+        self.is_in_tool = meaning.tool is not None
         if meaning.tool is not None:
             self.content += 1
         elif meaning.matter is Matter.CONTENT:
@@ -79,4 +85,5 @@ class Turn:
             updates=self.updates,
             remark=self.remark,
             is_first=self.run.continuity in _REOPENED,
+            prompt=self.run.preview,
         )

@@ -17,6 +17,7 @@ from acphost.session.ending import Ending
 from acphost.session.questions import Questions
 from acphost.session.queue import Waiting
 from acphost.session.scribe import Scribe, note
+from acphost.session.silence import Watchman
 from acphost.session.state import USER_HOLD, SessionState
 from acphost.session.transcript import Message
 from acphost.session.turn import Turn
@@ -37,6 +38,7 @@ class Turns:
         questions: Questions,
         pool: AgentPool,
         traits: Traits,
+        watchman: Watchman,
         *,
         transcript: Callable[[RunRow], Awaitable[list[Message]]],
         queue_settings: Callable[[], QueueSettings],
@@ -49,6 +51,7 @@ class Turns:
         self._questions = questions
         self._pool = pool
         self._traits = traits
+        self._watchman = watchman
         self._transcript = transcript
         self._queue_settings = queue_settings
         self._now = now
@@ -70,6 +73,7 @@ class Turns:
             self._send_prompt(turn, head.content, binding, meta)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._enforce_cancel, turn, binding)
+                tasks.start_soon(self._watchman.watch, turn, binding.process.plan.agent.quiet_after)
                 await turn.over.wait()
                 tasks.cancel_scope.cancel()
         await self._tidy(turn)

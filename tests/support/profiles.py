@@ -2,10 +2,12 @@
 
 import sys
 from contextlib import AbstractAsyncContextManager
+from pathlib import Path
 
 from tests.support.config import Table
 from tests.support.daemon import Daemon, running_daemon
 
+FIXTURES = Path(__file__).parents[2] / "fixtures/agents"
 PROFILES = {"hermes": "hermes-0.19", "reasonix": "reasonix-1.38"}
 
 
@@ -15,7 +17,8 @@ def hosted(
     """A daemon whose agent `fake` plays a profile; `variables` are its `--set`."""
 
     def prepare(daemon: Daemon) -> None:
-        command = [sys.executable, "-m", "acphost.demo.agent", "--profile", PROFILES[runtime]]
+        script = FIXTURES / f"{PROFILES[runtime]}.script"
+        command = [sys.executable, "-m", "acphost.demo.agent", str(script)]
         command += daemon.command()[-4:]
         for name, text in variables.items():
             command += ["--set", f"{name}={text}"]

@@ -29,6 +29,11 @@ _QUEUED_REMARK = "Queued for the next turn."
 _MODE = re.compile(r"""\bmode:\s*["']?(\w+)""")
 _DEFAULT_MODE = "smart"
 _MANUAL = "set `approvals: {mode: manual}` in %s"
+#: How it says that its model said nothing, or that it was made to stop.
+_NO_REPLY = {
+    "No reply: the model returned empty content": "empty_answer",
+    "No reply: the maximum tool-iteration limit": "turn_limit",
+}
 #: Ids of questions; those of calls are "tc-" and hex digits (section 5).
 _QUESTION = re.compile(r"(?:edit-approval|perm-check)-\d+\Z")
 
@@ -94,8 +99,15 @@ class Hermes(Traits):
             return SESSION_LOST
         if facts.stop_reason == "cancelled":
             return Verdict("cancelled")
-        # Answered in full although a cancel was written: it now waits for the next prompt.
-        return Verdict("completed", cancel_lingers=facts.cancel_sent)
+        word, said = _trouble_told_as_text(facts)
+        return Verdict(
+            "completed",
+            word,
+            said,
+            # Answered in full although a cancel was written: it now waits for the next prompt.
+            cancel_lingers=facts.cancel_sent,
+            is_empty=word == "empty_answer",
+        )
 
     def meant_call(self, asked: ToolReport, calls: Sequence[KnownCall]) -> str | None:
         """The last open call of the kind, sooner one whose title ends with the same words."""
@@ -107,6 +119,10 @@ class Hermes(Traits):
         same = [call for call in alike if words and (call.title or "").endswith(f": {words}")]
         # Edits are asked about one after the other, in the order in which they were announced.
         return same[0].id if same else alike[-1].id if alike else None
+
+    def may_take_long(self, call: KnownCall) -> bool:
+        """The end of an edit or a read is not told (Q5), and never takes long."""
+        return call.kind not in ("edit", "read")
 
     def tool_name(self, asked: ToolReport, meant: KnownCall | None) -> str | None:
         """A title is the tool, a colon, and what it is used on."""
@@ -167,6 +183,20 @@ def _approvals_mode(config: str) -> str:
         found = _MODE.search("\n".join([inline, *block]))
         return found[1] if found else _DEFAULT_MODE
     return _DEFAULT_MODE
+
+
+def _trouble_told_as_text(facts: TurnFacts) -> tuple[str | None, str | None]:
+    """Upstream failures come as ordinary text; the missing usage is the only tell (section 4).
+
+    A slash command is answered without usage as well, and well.
+    """
+    remark = (facts.remark or "").strip()
+    for said, word in _NO_REPLY.items():
+        if said in remark:
+            return word, remark
+    if facts.has_usage or not facts.updates or facts.prompt.startswith("/"):
+        return None, None
+    return "upstream_error", remark or "the turn ended without any word of what it has used"
 
 
 def _input_of(asked: ToolReport) -> _Input:
