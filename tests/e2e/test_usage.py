@@ -7,7 +7,7 @@ import signal
 import pytest
 
 from acphost.errors import InvalidParamsError
-from tests.support.daemon import payload, running_daemon
+from tests.support.daemon import eventually, payload, running_daemon
 from tests.support.profiles import hosted
 from tests.support.terminal import acphost
 
@@ -20,7 +20,6 @@ ON prompt "two"
     END end_turn usage={"inputTokens": 2500, "outputTokens": 25, "totalTokens": 2525}
 ON prompt "leave"
     UPDATE {"sessionUpdate": "usage_update", "used": 1700, "size": 128000}
-    MARK ${DIR}/begun
     STAY
 """  # noqa: E501
 
@@ -57,7 +56,7 @@ async def test_it_is_known_after_kill_9() -> None:
         session = await daemon.session()
         await daemon.ask(session, "one")
         await daemon.send(session, "leave")
-        await daemon.marked("begun")
+        await eventually(lambda: [each.kind for each in daemon.seen].count("usage.updated") == 2)
         await daemon.restart()
         usage = await daemon.client.usage(session)
         assert (usage.session.tokens, usage.context.used) == (1010, 1700)
