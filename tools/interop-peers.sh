@@ -87,3 +87,6 @@ if [ -x /usr/sbin/sshd ] || [ ! -d /run/systemd/system ]; then
 else
     skipped openssh-server "installing it would open this machine to ssh"
 fi
+
+# What compiles the extension for VS Code, and the types it is checked against.
+npm_peer vscode "typescript@5.9.3" "@types/node@20.19.9" "@types/vscode@1.90.0"
