@@ -98,16 +98,18 @@ export class Client {
 
   /**
    * Call a method. Rejects with a HostError; `connection_lost` if there is no connection, or it goes
-   * before the answer comes. What carries a request id of its own can then be sent again.
+   * before the answer comes. What carries a request id of its own can then be sent again. `onResult`
+   * is called before the next line is looked at; whoever awaits goes on only some lines later.
    */
   request<M extends keyof Methods>(
     method: M,
     params: Methods[M]["params"],
+    onResult?: (result: Methods[M]["result"]) => void,
   ): Promise<Methods[M]["result"]> {
     if (this.state !== "ready") {
       return Promise.reject(new HostError("connection_lost", "there is no daemon"));
     }
-    return this.call(method, params);
+    return this.call(method, params, onResult);
   }
 
   /** The same, but it waits for a connection and is sent again after a lost one. */
@@ -242,10 +244,15 @@ export class Client {
   private call<M extends keyof Methods>(
     method: M,
     params: Methods[M]["params"],
+    onResult?: (result: Methods[M]["result"]) => void,
   ): Promise<Methods[M]["result"]> {
     const id = ++this.nextId;
     const answer = new Promise<unknown>((resolve, reject) => {
-      this.waiting.set(id, { resolve, reject });
+      const settle = (result: unknown): void => {
+        onResult?.(result as Methods[M]["result"]);
+        resolve(result);
+      };
+      this.waiting.set(id, { resolve: settle, reject });
     });
     this.send({ jsonrpc: "2.0", id, method, params });
     return answer as Promise<Methods[M]["result"]>;
@@ -340,13 +347,16 @@ export class Subscription implements AsyncIterable<Event> {
   async begin(): Promise<void> {
     const position = this.after === undefined ? {} : this.positionParams(this.after);
     try {
-      const begun = await this.client.request("events/subscribe", {
+      const params = {
         scope: this.scope,
         ...position,
         ...(this.storeId === undefined ? {} : { storeId: this.storeId }),
+      };
+      await this.client.request("events/subscribe", params, (begun) => {
+        // The first events may stand in the next line already.
+        this.id = begun.subscriptionId;
+        this.storeId ??= this.client.info?.storeId;
       });
-      this.id = begun.subscriptionId;
-      this.storeId ??= this.client.info?.storeId;
     } catch (problem) {
       if (!(problem instanceof HostError && problem.code === "connection_lost")) {
         this.end(problem as Error);

@@ -1,13 +1,14 @@
 // The daemon is killed and started again while this runs: `restarting` asks for it.
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { after, test } from "node:test";
 
 import { Chat, Front, client, cwd, gate, said } from "./support.mjs";
 
 test("the daemon dies: nothing is missed, nothing comes twice", { timeout: 40_000 }, async () => {
   const states = [];
   const one = client({ onState: (state) => states.push(state) });
+  after(() => one.close());
   const front = new Front();
   const chat = new Chat(one, front, "fake", cwd);
   const run = await chat.send(said("hello"));
@@ -32,5 +33,4 @@ test("the daemon dies: nothing is missed, nothing comes twice", { timeout: 40_00
   assert.deepEqual(seqs, seqs.map((_, index) => index + 1));
   await front.until(() => front.shown.includes("> after it"));
   assert.equal(front.shown.split("> hello").length, 2);
-  one.close();
 });
