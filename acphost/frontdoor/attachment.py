@@ -19,7 +19,7 @@ from acphost.errors import (
     DaemonUnreachableError,
     PermissionNotFoundError,
 )
-from acphost.frontdoor.dialogs import ASKED, SETTLED, Dialogs, Soon
+from acphost.frontdoor.dialogs import ASKED, SETTLED, Dialogs, Soon, form_answer
 from acphost.frontdoor.editor import Editor, Reply
 from acphost.frontdoor.history import History
 from acphost.frontdoor.link import Link
@@ -269,7 +269,7 @@ class Attachment:
 
     async def _fill(self, question_id: str, answer: Raw) -> None:
         client = await self._link.client()
-        params = {"permissionId": question_id, "response": answer}
+        params = {"elicitationId": question_id, **form_answer(answer)}
         try:
             await client.request("elicitation/respond", params, Raw)
         except (AlreadyResolvedError, PermissionNotFoundError):

@@ -54,6 +54,8 @@ class Dialogs:
         #: Asked, and not settled; the request is what `Editor.withdraw` takes.
         self._open: dict[str, tuple[str, Members]] = {}
         self._shown: dict[str, int] = {}
+        #: The agent's ids of addresses that were put to people, by ours.
+        self._visited: dict[str, Raw] = {}
 
     def take(self, event: Event, *, is_live: bool) -> None:
         """Follow an event about a question."""
@@ -70,6 +72,17 @@ class Dialogs:
             request_id = self._shown.pop(question_id, None)
             if request_id is not None:
                 self._editor.withdraw(request_id)
+            self._complete(question_id, said)
+
+    def _complete(self, question_id: str, said: Members) -> None:
+        """All is done at an address that was accepted: the editor may close what it shows."""
+        agents_id = self._visited.pop(question_id, None)
+        if agents_id is None:
+            return
+        if is_given(said.get("completed")):
+            self._editor.notify("elicitation/complete", {"elicitationId": agents_id})
+        else:
+            self._visited[question_id] = agents_id
 
     def show_all(self) -> None:
         """The past is told: what is still open in it is asked now."""
@@ -90,9 +103,11 @@ class Dialogs:
         else:
             method, params = "elicitation/create", self._elicitation(said)
             take = partial(self._on_form, question_id)
-            mode = text(members(params).get("mode")) or "form"
-            if mode not in self._modes:
+            asked = members(params)
+            if (text(asked.get("mode")) or "form") not in self._modes:
                 return
+            if "elicitationId" in asked:
+                self._visited[question_id] = asked["elicitationId"]
         self._shown[question_id] = self._editor.ask(method, params, take)
 
     def _permission(self, question_id: str, said: Members) -> Raw:
@@ -126,3 +141,11 @@ class Dialogs:
         self._shown.pop(question_id, None)
         if not isinstance(answer, AcpHostError):
             self._soon(partial(self._fill, question_id, Raw(bytes(answer))))
+
+
+def form_answer(answer: Raw) -> Members:
+    """What the editor answered, as the socket takes it; what is no answer is none."""
+    said = members(answer)
+    if text(said.get("action")) not in {"accept", "decline", "cancel"}:
+        return {"action": raw("cancel")}
+    return {name: said[name] for name in ("action", "content") if is_given(said.get(name))}

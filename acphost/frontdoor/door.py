@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -27,9 +28,12 @@ from acphost.frontdoor.options import AgentChoice, Options
 from acphost.frontdoor.stdio import Stdio
 from acphost.rpc.framing import LineFramer
 from acphost.wire.acp_agent import (
+    AuthenticateParams,
     InitializeParams,
     ListParams,
+    ModeParams,
     OpeningParams,
+    OptionParams,
     PromptParams,
     SessionParams,
 )
@@ -82,7 +86,12 @@ class Door:
             "session/resume": partial(self._open_known, Past.KNOWN),
             "session/list": self._list,
             "session/close": self._close,
+            "session/delete": self._delete,
+            "session/fork": self._fork,
             "session/prompt": self._prompt,
+            "session/set_mode": self._set_mode,
+            "session/set_config_option": self._set_option,
+            "authenticate": self._authenticate,
         }
 
     async def run(self, first: list[bytes]) -> None:
@@ -140,7 +149,7 @@ class Door:
             session = await client.session(session_id)
             await self._attach(client, session, Past.TOLD_LATER, reply, with_id=True)
             return
-        agent_id = self._wishes.agent_id or default_agent(await client.agents())
+        agent_id = await self._agent(client)
         created = SessionCreateParams(
             agent_id=agent_id,
             cwd=given.cwd,
@@ -183,12 +192,78 @@ class Door:
             attachment.leave()
         reply.give({})
 
+    async def _delete(self, params: Raw, reply: Reply) -> None:
+        """Our history; what the agent keeps is its own. Gone already is as good."""
+        session_id = msgspec.json.decode(params, type=SessionParams).session_id
+        attachment = self._open.pop(session_id, None)
+        if attachment is not None:
+            attachment.leave()
+        client = await self._link.client()
+        with suppress(SessionNotFoundError):
+            await client.request("session/delete", {"sessionId": session_id}, Raw, repeat=True)
+        reply.give({})
+
+    async def _fork(self, params: Raw, reply: Reply) -> None:
+        """Another session with the same past, for every agent."""
+        given = msgspec.json.decode(params, type=OpeningParams)
+        reply.session_id = given.session_id
+        client = await self._link.client()
+        session = await client.request("session/fork", {"sessionId": given.session_id}, Session)
+        await self._attach(client, session, Past.KNOWN, reply, with_id=True)
+
+    async def _set_mode(self, params: Raw, reply: Reply) -> None:
+        given = msgspec.json.decode(params, type=ModeParams)
+        reply.session_id = given.session_id
+        self._attached(given.session_id)
+        await self._configure(given.session_id, mode=given.mode_id)
+        reply.give({})
+
+    async def _set_option(self, params: Raw, reply: Reply) -> None:
+        """One of the agent's options, or which agent it is; answered with the complete list."""
+        given = msgspec.json.decode(params, type=OptionParams)
+        reply.session_id = given.session_id
+        options = self._attached(given.session_id).options
+        if options.is_ours(given.config_id):
+            await self._configure(given.session_id, agentId=given.value)
+            # It tells what can be set in it as soon as it is there.
+            self._soon(partial(self._start, given.session_id))
+        else:
+            await self._configure(given.session_id, configOption={given.config_id: given.value})
+        options.set(given.config_id, given.value)
+        reply.give({"configOptions": options.shown()})
+
+    async def _start(self, session_id: str) -> None:
+        client = await self._link.client()
+        await client.start(session_id)
+
+    async def _configure(self, session_id: str, **wishes: object) -> None:
+        client = await self._link.client()
+        given = {"sessionId": session_id, **wishes}
+        await client.request("session/configure", given, Session, repeat=True)
+
+    async def _authenticate(self, params: Raw, reply: Reply) -> None:
+        """A login of the agent that new sessions are for."""
+        method_id = msgspec.json.decode(params, type=AuthenticateParams).method_id
+        client = await self._link.client()
+        given = {"agentId": await self._agent(client), "methodId": method_id}
+        await client.request("agent/authenticate", given, Raw)
+        reply.give({})
+
+    async def _agent(self, client: Client) -> str:
+        """Which agent new sessions are for."""
+        return self._wishes.agent_id or default_agent(await client.agents())
+
+    def _attached(self, session_id: str) -> Attachment:
+        """A session that this editor has open. Raises SessionNotFoundError."""
+        attachment = self._open.get(session_id)
+        if attachment is None:
+            raise SessionNotFoundError(f"no session {session_id!r} is open here")
+        return attachment
+
     async def _prompt(self, params: Raw, reply: Reply) -> None:
         given = msgspec.json.decode(params, type=PromptParams)
         reply.session_id = given.session_id
-        attachment = self._open.get(given.session_id)
-        if attachment is None:
-            raise SessionNotFoundError(f"no session {given.session_id!r} is open here")
+        attachment = self._attached(given.session_id)
         meta = given.meta if isinstance(given.meta, Raw) else None
         await attachment.prompt(given.prompt, meta, reply)
 

@@ -18,6 +18,8 @@ AGENT_CAPABILITIES = {
         "list": {},
         "resume": {},
         "close": {},
+        "delete": {},
+        "fork": {},
         "additionalDirectories": {},
     },
 }

@@ -8,7 +8,7 @@ from msgspec import Raw
 from acphost.frontdoor.members import Members, is_given, items, members, raw, text
 from acphost.frontdoor.updates import encoded
 from acphost.wire.acp_agent import EditorCapabilities
-from acphost.wire.event import Event, Kind
+from acphost.wire.event import HOST, Event, Kind
 
 #: The config option by which the agent of a session is chosen, and its category.
 AGENT_OPTION = "_acphost_agent"
@@ -47,11 +47,8 @@ class Options:
         if event.kind in BINDINGS:
             return self._bound(members(event.payload).get("response"))
         if event.kind == Kind.SESSION_CONFIG_UPDATED:
-            said = members(event.payload)
-            if "configOptions" in said:
-                self._options = _copies(items(said["configOptions"]))
-                return self._told({**said, "configOptions": raw(self._shown())})
-        elif event.kind == Kind.SESSION_MODE_UPDATED:
+            return self._config(event)
+        if event.kind == Kind.SESSION_MODE_UPDATED:
             return self._mode(event.payload)
         return None
 
@@ -69,7 +66,7 @@ class Options:
         return self._shown()
 
     def is_ours(self, config_id: str) -> bool:
-        """Whether an option is answered by the host, not by the agent."""
+        """Whether an option is the host's, not the agent's."""
         return config_id == AGENT_OPTION
 
     def _bound(self, response: Raw | None) -> Raw | None:
@@ -86,6 +83,47 @@ class Options:
         if self._shown() == before:
             return None
         return self._told({"configOptions": raw(self._shown())})
+
+    def _config(self, event: Event) -> Raw | None:
+        """The agent's complete list counts as it is; what the host says it set, value by value."""
+        said, before = members(bytes(event.payload)), self._shown()
+        if event.source != HOST:
+            if "configOptions" not in said:
+                return None
+            self._options = items(said["configOptions"])
+            return self._told({**said, "configOptions": raw(self._shown())})
+        for option in items(said.get("configOptions")):
+            told = members(option)
+            self._set(text(told.get("id")) or "", told.get("currentValue", raw(None)))
+        for name in ("changed", "restored"):
+            for key, value in members(said.get(name, raw({}))).items():
+                self._set(key, value)
+        return (
+            None if self._shown() == before else self._told({"configOptions": raw(self._shown())})
+        )
+
+    def set(self, config_id: str, value: str | bool) -> None:
+        """The daemon took a choice; the agent's own words about it follow."""
+        self._set(config_id, raw(value))
+
+    def _set(self, key: str, value: Raw) -> None:
+        """Change one value; the host calls the options of these two categories by them."""
+        if key == "agentId":
+            self._change_agent(text(value) or self.agent_id)
+        if not is_given(value):
+            return
+        by = "category" if key in ("mode", "model") else "id"
+        for place, option in enumerate(self._options):
+            told = members(option)
+            if key in (text(told.get("id")), text(told.get(by))):
+                self._options[place] = encoded({**told, "currentValue": value})
+                return
+
+    def _change_agent(self, agent_id: str) -> None:
+        """What the one before offered is not on offer any more."""
+        self.agent_id = agent_id
+        self._modes = self._models = None
+        self._options = []
 
     def _mode(self, payload: Raw) -> Raw:
         """The schema says `currentModeId`; what calls it `modeId` is understood (guide A42)."""
@@ -123,7 +161,3 @@ class Options:
                 "options": [{"value": each.agent_id, "name": each.name} for each in self.agents],
             }
         )
-
-
-def _copies(raws: list[Raw]) -> list[Raw]:
-    return [Raw(bytes(each)) for each in raws]

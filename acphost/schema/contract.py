@@ -44,7 +44,7 @@ WRITES: tuple[type[AcpHostError], ...] = (
 BY_METHOD: dict[str, tuple[type[AcpHostError], ...]] = {
     "initialize": (errors.UnsupportedVersionError,),
     "session/create": WRITES,
-    "session/configure": WRITES,
+    "session/configure": (errors.AgentNotFoundError, errors.ConflictError, *WRITES),
     "run/create": (
         errors.ConflictError,
         errors.QueueFullError,

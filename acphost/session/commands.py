@@ -100,6 +100,9 @@ class Commands:
     async def configure(self, params: SessionConfigureParams, origin: Origin) -> None:
         """Set what a session's agent lets people set."""
         self._refuse_if_unable()
+        if isinstance(params.agent_id, str):
+            agent = self._pool.agent(params.agent_id)
+            await self._house.hand_over(params.session_id, params.agent_id, agent.runtime, origin)
         conversation = await self._house.conversation(params.session_id)
         await conversation.configure(params, origin)
         await self._store.writer.durable(self._store.writer.record(()))

@@ -48,6 +48,14 @@ from acphost.wire.host import ClosedBinding, ErrorWord, RunStatus, SessionStatus
 from acphost.wire.policy import PolicyRule
 
 
+class _Attempt:
+    """One try to get the agent: over once it is there, or could not be had."""
+
+    def __init__(self) -> None:
+        self.over = anyio.Event()
+        self.error: AcpHostError | None = None
+
+
 class Conversation:
     """A session with its agent. Its public methods are the commands of the socket."""
 
@@ -71,9 +79,7 @@ class Conversation:
         self._reader = reader
         self._now = now
         self._is_wanted = False
-        #: Set when the agent was started, or could not be; and why not.
-        self._attempted = anyio.Event()
-        self._start_error: AcpHostError | None = None
+        self._attempt = _Attempt()
         self._starting = anyio.CancelScope()
         self.scribe = Scribe(writer, log, row, now)
         own = msgspec.json.decode(row.policy, type=list[PolicyRule])
@@ -219,10 +225,12 @@ class Conversation:
         while not (self.binder.is_live and self.binder.binding is not None):
             if self.state.closing:
                 raise ShuttingDownError("the daemon is stopping and starts no agent")
-            self.warm_up()
-            await self._attempted.wait()
-            if self._start_error is not None:
-                raise self._start_error
+            attempt = self._attempt
+            if not self.state.starting:
+                self.warm_up()
+            await attempt.over.wait()
+            if attempt.error is not None:
+                raise attempt.error
         return self.binder.binding
 
     # -- what others may ask ----------------------------------------------------------------------
@@ -274,22 +282,21 @@ class Conversation:
         if self.binder.is_live:
             return await self.binder.ensure(run)
         state.starting = True
-        self._start_error = None
         self.scribe.write([])
         try:
             with anyio.CancelScope() as self._starting:
                 return await self.binder.ensure(run)
         except AcpHostError as exc:
             state.starting = False
-            self._start_error = exc
+            self._attempt.error = exc
             # A daemon that stops keeps what waits; it does not fail it.
             if not state.closing:
                 self._fail_to_start(run, exc)
         finally:
             state.starting = False
             self.scribe.write([])
-            self._attempted.set()
-            self._attempted = anyio.Event()
+            self._attempt.over.set()
+            self._attempt = _Attempt()
         return None
 
     def _fail_to_start(self, run: RunRow | None, error: AcpHostError) -> None:

@@ -7,6 +7,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from acphost.errors import (
+    ConflictError,
     SessionNotFoundError,
     ShuttingDownError,
 )
@@ -17,6 +18,7 @@ from acphost.journal.store import Store
 from acphost.journal.writer import SessionLog
 from acphost.log import get_logger
 from acphost.provider.pool import AgentPool
+from acphost.session.controls import Kept, write_kept
 from acphost.session.conversation import Conversation
 from acphost.session.files import Editors
 from acphost.session.locks import KeyedLocks
@@ -24,7 +26,7 @@ from acphost.session.queue import Waiting
 from acphost.session.scribe import note
 from acphost.session.vault import Vault
 from acphost.settings.model import Settings
-from acphost.wire.event import Kind
+from acphost.wire.event import Kind, Origin
 
 log = get_logger()
 
@@ -134,6 +136,34 @@ class House:
         live = self._conversations.get(session_id)
         return live is None or live.is_at_rest
 
+    async def hand_over(self, session_id: str, agent_id: str, runtime: str, origin: Origin) -> None:
+        """Have another agent go on with a session; it is told the history when it starts.
+
+        Raises ConflictError while something runs or waits: that was sent to the one there is.
+        """
+        conversation = await self.conversation(session_id)
+        row = conversation.row
+        if row.agent_id == agent_id:
+            return
+        _check_unused(conversation)
+        await conversation.reset(origin, is_cold=True)
+        async with self._locks.holding(session_id):
+            # From here to the append nothing is awaited: no run can slip in between.
+            _check_unused(conversation)
+            row.agent_id, row.runtime, row.resolved_model = agent_id, runtime, None
+            # The other agent's settings have the same names only by chance.
+            row.settings = write_kept(row.settings, Kept())
+            told = {"changed": {"agentId": agent_id}}
+            ticket = conversation.scribe.write(
+                [note(Kind.SESSION_CONFIG_UPDATED, told, origin=origin)]
+            )
+            # What is particular to the agent is built into the conversation: a new one is made.
+            self._conversations.pop(session_id, None)
+            scope = self._scopes.pop(session_id, None)
+            if scope is not None:
+                scope.cancel()
+            await self._store.writer.settled(ticket)
+
     async def forget(self, session_id: str, cause: str) -> bool:
         """Delete a session and all that is kept of it; False if it is at work, or pinned."""
         async with self._locks.holding(session_id):
@@ -198,6 +228,12 @@ class House:
             conversation.interrupt()
             conversation.part()
         await self._pool.close()
+
+
+def _check_unused(conversation: Conversation) -> None:
+    state = conversation.state
+    if state.turn is not None or state.queue or state.starting:
+        raise ConflictError("the agent can be changed only while nothing runs, waits or starts")
 
 
 async def _supervise(conversation: Conversation, scope: anyio.CancelScope) -> None:

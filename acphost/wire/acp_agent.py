@@ -87,6 +87,27 @@ class OpeningParams(AcpStruct, frozen=True):
     additional_directories: list[str] = []
 
 
+class AuthenticateParams(AcpStruct, frozen=True):
+    """`authenticate`."""
+
+    method_id: str
+
+
+class ModeParams(AcpStruct, frozen=True):
+    """`session/set_mode`."""
+
+    session_id: str
+    mode_id: str
+
+
+class OptionParams(AcpStruct, frozen=True):
+    """`session/set_config_option`."""
+
+    session_id: str
+    config_id: str
+    value: str | bool
+
+
 class PromptParams(AcpStruct, frozen=True):
     """`session/prompt`."""
 

@@ -34,6 +34,8 @@ class SessionConfigureParams(HostParams, frozen=True):
     """`session/configure`: absent is left as it is, null forgets the choice."""
 
     session_id: str
+    #: Another agent: it is told the history. Only while nothing runs or waits.
+    agent_id: str | UnsetType = UNSET
     profile: str | UnsetType = UNSET
     mode: str | UnsetType | None = UNSET
     model: str | UnsetType | None = UNSET
