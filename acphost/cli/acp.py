@@ -1,22 +1,24 @@
 """`acphost acp`: the front door for editors. Everything it needs is loaded as late as can be."""
 
 import os
-import socket
 import sys
-from pathlib import Path
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 from acphost.cli.exits import Exit
-from acphost.cli.parser import Options
 from acphost.errors import AcpHostError, DaemonUnreachableError
 from acphost.frontdoor.stdio import Stdio
 from acphost.frontdoor.threshold import MAX_LINE, greet
 from acphost.rpc.framing import LineFramer
 from acphost.version import VERSION
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 _NO_DAEMON = "no daemon runs, and none is to be started from here; start one with `acphost serve`"
 
 
-def run(options: Options) -> int:
+def run(options: SimpleNamespace) -> int:
     """Serve the editor on stdin and stdout until it has gone."""
     stdio = Stdio.claimed()
     framer = LineFramer(MAX_LINE)
@@ -34,11 +36,14 @@ def run(options: Options) -> int:
         return Exit.OK
     if greeted is None:
         return Exit.OK
-    hello, lines = greeted
+    params, lines = greeted
 
     import anyio
 
     from acphost.frontdoor.door import Door, Wishes
+    from acphost.wire.acp_agent import read_initialize
+
+    hello = read_initialize(params)
 
     wishes = Wishes(options.agent, options.session, _named_socket(options), VERSION)
     starter = _Starter(options).start if may_start else None
@@ -46,8 +51,10 @@ def run(options: Options) -> int:
     return Exit.OK
 
 
-def _named_socket(options: Options) -> Path:
+def _named_socket(options: SimpleNamespace) -> "Path":
     """Without the configuration, which takes long to read; who starts a daemon reads it."""
+    from pathlib import Path
+
     named = options.socket or os.environ.get("ACPHOST_SOCKET")
     if named:
         return Path(named).expanduser().absolute()
@@ -56,7 +63,9 @@ def _named_socket(options: Options) -> Path:
     return default_socket_path(os.environ)
 
 
-def _answers(path: Path) -> bool:
+def _answers(path: "Path") -> bool:
+    import socket
+
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         try:
             probe.connect(os.fspath(path))
@@ -68,7 +77,7 @@ def _answers(path: Path) -> bool:
 class _Starter:
     """Runs `acphost start`, which knows the configuration, the service manager and the lock."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: SimpleNamespace) -> None:
         self._flags = [
             word
             for name in ("socket", "state_dir", "config")
@@ -76,8 +85,10 @@ class _Starter:
             for word in (f"--{name.replace('_', '-')}", str(value))
         ]
 
-    async def start(self) -> Path:
+    async def start(self) -> "Path":
         """Where the daemon listens. Raises DaemonUnreachableError with why there is none."""
+        from pathlib import Path
+
         import anyio
 
         # -P: the editor's folder may hold modules of any name.

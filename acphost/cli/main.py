@@ -4,9 +4,10 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from types import SimpleNamespace
 
 from acphost.cli.exits import CommandError, Exit, exit_code
-from acphost.cli.parser import parse
+from acphost.cli.quick import quick_options
 from acphost.errors import AcpHostError
 
 
@@ -26,11 +27,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
-    options = parse(words)
+    options = quick_options(words) or _parsed(words)
     # A command is a module of its own, so that none pays for the imports of another.
     module = import_module(f"acphost.cli.{options.module}")
     code: int = module.run(options)
     return code
+
+
+def _parsed(words: Sequence[str]) -> SimpleNamespace:
+    from acphost.cli.parser import parse
+
+    return SimpleNamespace(**vars(parse(words)))
 
 
 def _open_missing_streams() -> None:

@@ -23,7 +23,7 @@ from acphost.errors import (
 from acphost.frontdoor.attachment import Attachment, Past
 from acphost.frontdoor.editor import Editor, Reply
 from acphost.frontdoor.link import Link, Starter
-from acphost.frontdoor.offer import greeting, read_initialize
+from acphost.frontdoor.offer import greeting
 from acphost.frontdoor.options import AgentChoice, Options
 from acphost.frontdoor.stdio import Stdio
 from acphost.rpc.framing import LineFramer
@@ -138,7 +138,6 @@ class Door:
 
     async def _initialize(self, params: Raw, reply: Reply) -> None:
         """Once more: allowed, and answered alike; what was offered first counts."""
-        read_initialize(params)
         reply.give(greeting(self._wishes.version))
 
     async def _new(self, params: Raw, reply: Reply) -> None:

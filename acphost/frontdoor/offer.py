@@ -1,14 +1,10 @@
-"""What the front door tells an editor it can do, and how it reads what the editor can.
+"""What the front door tells an editor it can do.
 
 Everything offered here is the daemon's own guarantee, whichever agent answers (guide section 10).
 """
 
-import msgspec
-from msgspec import Raw
-
-from acphost.wire.acp import PROTOCOL_VERSION, lenient
-from acphost.wire.acp_agent import InitializeParams
-
+#: As `wire.acp` has it, which need not be loaded for one number.
+PROTOCOL_VERSION = 1
 #: What an agent cannot take is refused by the daemon before it queues, with the reason.
 AGENT_CAPABILITIES = {
     "loadSession": True,
@@ -23,14 +19,6 @@ AGENT_CAPABILITIES = {
         "additionalDirectories": {},
     },
 }
-
-
-def read_initialize(params: Raw) -> InitializeParams:
-    """What the editor said, read as leniently as the protocol asks."""
-    try:
-        return lenient(InitializeParams, params)
-    except msgspec.DecodeError:
-        return InitializeParams()
 
 
 def greeting(version: str) -> dict[str, object]:

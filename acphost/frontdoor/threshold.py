@@ -6,13 +6,14 @@ program, so nothing is loaded for it that is not needed to read a line and write
 
 from collections.abc import Callable
 
+from msgspec import Raw
+
 from acphost.errors import AcpHostError, InvalidRequestError, ProtocolError
 from acphost.frontdoor.failures import failure_frame
-from acphost.frontdoor.offer import greeting, read_initialize
+from acphost.frontdoor.offer import greeting
 from acphost.frontdoor.stdio import Stdio
 from acphost.rpc.codec import Repaired, decode_message, deserves_answer, encode_success
 from acphost.rpc.framing import LineFramer
-from acphost.wire.acp_agent import InitializeParams
 from acphost.wire.jsonrpc import Request
 
 #: Of one line from the editor; whole files come in one.
@@ -21,7 +22,7 @@ MAX_LINE = 1 << 28
 
 def greet(
     stdio: Stdio, framer: LineFramer, version: str, check: Callable[[], AcpHostError | None]
-) -> tuple[InitializeParams, list[bytes]] | None:
+) -> tuple[Raw, list[bytes]] | None:
     """Answer until the editor has introduced itself; returns what it said and the lines behind it.
 
     None if it went away before. `check` tells why nothing can be served, where that is so.
@@ -37,7 +38,7 @@ def greet(
 
 def _take(
     stdio: Stdio, line: bytes, version: str, check: Callable[[], AcpHostError | None]
-) -> InitializeParams | None:
+) -> Raw | None:
     try:
         decoded = decode_message(line)
     except ProtocolError as exc:
@@ -56,4 +57,4 @@ def _take(
         stdio.write_now(failure_frame(message.id, problem))
         return None
     stdio.write_now(encode_success(message.id, greeting(version)))
-    return read_initialize(message.params)
+    return message.params

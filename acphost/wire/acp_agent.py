@@ -3,7 +3,7 @@
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from acphost.wire.acp import PROTOCOL_VERSION, Implementation
+from acphost.wire.acp import PROTOCOL_VERSION, Implementation, lenient
 from acphost.wire.base import AcpStruct
 
 
@@ -121,6 +121,14 @@ class ListParams(AcpStruct, frozen=True):
 
     cwd: str | None = None
     cursor: str | None = None
+
+
+def read_initialize(params: Raw) -> InitializeParams:
+    """What the editor said, read as leniently as the protocol asks."""
+    try:
+        return lenient(InitializeParams, params)
+    except msgspec.DecodeError:
+        return InitializeParams()
 
 
 def _is_marked(marker: Raw | UnsetType) -> bool:
