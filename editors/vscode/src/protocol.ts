@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-6078852fd03c";
+export const schemaRevision = "1-f29af58c7661";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -971,6 +971,8 @@ export interface Session {
 /** `session/configure`: absent is left as it is, null forgets the choice. */
 export interface SessionConfigureParams {
   sessionId: string;
+  /** Another agent: it is told the history. Only while nothing runs or waits. */
+  agentId?: string;
   profile?: string;
   mode?: string | null;
   model?: string | null;

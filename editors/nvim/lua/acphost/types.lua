@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-6078852fd03c
+-- schema revision 1-f29af58c7661
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -900,6 +900,7 @@
 ---`session/configure`: absent is left as it is, null forgets the choice.
 ---@class acphost.SessionConfigureParams
 ---@field sessionId string
+---@field agentId? string Another agent: it is told the history. Only while nothing runs or waits.
 ---@field profile? string
 ---@field mode? string|nil
 ---@field model? string|nil
