@@ -140,7 +140,8 @@ def test_the_preamble_of_reasonix_is_no_conversation() -> None:
 
 
 def test_every_runtime_says_who_it_is() -> None:
-    assert {traits.provider for traits in EVERYONE} == {"acp", "acp_hermes", "acp_reasonix"}
+    told = {"acp", "acp_hermes", "acp_reasonix", "chat_only", "api_chat"}
+    assert {traits.provider for traits in EVERYONE} == told
     for runtime, traits in TRAITS.items():
         assert traits.runtime == runtime
         assert traits.source == runtime
