@@ -107,6 +107,8 @@ class Traits:
     process: ClassVar[ProcessModel] = "shared"
     #: Seconds a cancel is held back so that it cannot overtake the prompt it is meant for.
     cancel_settle: ClassVar[float] = 0.0
+    #: Seconds after which the agent takes a question that nobody has answered for a no.
+    question_patience: ClassVar[float | None] = None
     #: Whether the answers of `session/prompt` carry totals since the agent started.
     usage_is_cumulative: ClassVar[bool] = False
     #: Requests after which such totals begin at zero again.

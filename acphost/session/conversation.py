@@ -95,6 +95,7 @@ class Conversation:
             writer,
             tasks,
             permissions=lambda: settings().permissions,
+            patience=self._traits.question_patience,
             is_attended=is_attended,
         )
         listener = Listener(
@@ -103,7 +104,7 @@ class Conversation:
             writer,
             self._traits,
             now,
-            permission_timeout=lambda: settings().permissions.timeout,
+            deadline=self.questions.deadline,
             configurator=self._configurator,
             on_question=self.questions.watch,
             on_decided=self.questions.pass_on,

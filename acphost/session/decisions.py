@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,6 +23,13 @@ from acphost.wire.event import HOST, Kind, Origin
 from acphost.wire.policy import PermissionSubject, PolicyRule
 
 CANCELLED: Mapping[str, object] = {"outcome": {"outcome": "cancelled"}}
+
+
+class Deadline(NamedTuple):
+    """How long (seconds) a question waits for people, and what answers it then."""
+
+    seconds: float
+    rule: str
 
 
 @dataclass(slots=True)

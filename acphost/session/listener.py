@@ -14,6 +14,7 @@ from acphost.provider.switchboard import AgentRequest
 from acphost.provider.traits import Traits
 from acphost.session.configure import Configurator
 from acphost.session.continuity import Binder, Replay
+from acphost.session.decisions import Deadline
 from acphost.session.scribe import Scribe, encode, note, run_ref
 from acphost.session.state import SessionState
 from acphost.session.updates import Matter, Meaning, read
@@ -42,7 +43,7 @@ class Listener:
         now: Clock,
         *,
         configurator: Configurator,
-        permission_timeout: Callable[[], float | None],
+        deadline: Callable[[], Deadline | None],
         on_question: Callable[[str], None],
         on_decided: Callable[[AgentRequest, str, Ticket], None],
         on_dismissed: Callable[[list[AgentRequest], Ticket], None],
@@ -54,7 +55,7 @@ class Listener:
         self._traits = traits
         self._source = traits.source
         self._now = now
-        self._permission_timeout = permission_timeout
+        self._deadline = deadline
         self._on_question = on_question
         self._on_decided = on_decided
         self._on_dismissed = on_dismissed
@@ -213,8 +214,9 @@ class Listener:
         """
         state, turn = self._state, self._state.turn
         is_stopping = turn is not None and turn.run.cancel_requested_at is not None
+        deadline = self._deadline()
         opened = state.desk.open(
-            asked, turn.run if turn else None, timeout=self._permission_timeout(),
+            asked, turn.run if turn else None, timeout=deadline.seconds if deadline else None,
             calls=turn.calls if turn and host_kind is None else None, by_rules=not is_stopping,
             host_kind=host_kind,
         )  # fmt: skip

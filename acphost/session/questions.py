@@ -8,7 +8,7 @@ from anyio.abc import TaskGroup
 from acphost.errors import PermissionNotFoundError
 from acphost.journal.writer import Ticket, Writer
 from acphost.provider.switchboard import AgentRequest
-from acphost.session.decisions import CANCELLED
+from acphost.session.decisions import CANCELLED, Deadline
 from acphost.session.listener import settled
 from acphost.session.scribe import Scribe
 from acphost.session.state import SessionState
@@ -27,6 +27,7 @@ class Questions:
         tasks: TaskGroup,
         *,
         permissions: Callable[[], PermissionSettings],
+        patience: float | None,
         is_attended: Callable[[], bool],
     ) -> None:
         self._state = state
@@ -34,6 +35,7 @@ class Questions:
         self._writer = writer
         self._tasks = tasks
         self._permissions = permissions
+        self._patience = patience
         self._is_attended = is_attended
 
     async def answer(
@@ -60,13 +62,23 @@ class Questions:
         await self._scribe.durable(ticket)
         asked.answer(_selected(option_id))
 
+    def deadline(self) -> Deadline | None:
+        """When a question that is opened now is rejected if nobody answers; None: never.
+
+        An agent that stops waiting is told before that: an answer it does not hear is none.
+        """
+        timeout = self._permissions().timeout
+        if self._patience is not None and (timeout is None or timeout > self._patience):
+            return Deadline(self._patience, "agent_timeout")
+        return None if timeout is None else Deadline(timeout, "timeout")
+
     def watch(self, permission_id: str) -> None:
         """A question was opened: see to it that it is not forgotten, where so configured."""
-        permissions = self._permissions()
-        if permissions.unattended == "reject" and not self._is_attended():
+        deadline = self.deadline()
+        if self._permissions().unattended == "reject" and not self._is_attended():
             self._tasks.start_soon(self._reject, permission_id, 0.0, "unattended")
-        elif permissions.timeout is not None:
-            self._tasks.start_soon(self._reject, permission_id, permissions.timeout, "timeout")
+        elif deadline is not None:
+            self._tasks.start_soon(self._reject, permission_id, *deadline)
 
     async def _reject(self, permission_id: str, delay: float, rule: str) -> None:
         """Say no by an offered option; without one the question stays open."""

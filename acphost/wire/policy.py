@@ -13,7 +13,7 @@ ToolKind = Literal[
     "read", "edit", "delete", "move", "search", "execute", "think", "fetch", "switch_mode", "other"
 ]
 #: Rules of the host's own: what answers when nobody does.
-RESERVED_NAMES = frozenset({"timeout", "unattended"})
+RESERVED_NAMES = frozenset({"timeout", "unattended", "agent_timeout"})
 Word = Annotated[str, Meta(pattern=r"\A[^\x00]+\Z", description="a string that is not empty")]
 
 

@@ -2,6 +2,7 @@
 
 import os
 import signal
+from datetime import datetime
 
 import anyio
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from acphost.client.client import Client
 from acphost.errors import AlreadyResolvedError, InvalidParamsError, PermissionNotFoundError
 from tests.support.daemon import payload, running_daemon
+from tests.support.profiles import hosted
 
 ASKS = """
 ON prompt
@@ -189,6 +191,25 @@ async def test_a_timeout_picks_an_offered_way_to_say_no() -> None:
         assert payload(resolved)["by"] is None
         (decision,) = await daemon.questions(session, "all")
         assert decision.expires_at is not None
+
+
+@pytest.mark.parametrize(("configured", "seconds"), [(None, 55), (10, 10), (600, 55)])
+async def test_an_agent_that_stops_waiting_is_answered_before_that(
+    configured: int | None, seconds: int
+) -> None:
+    """Hermes hears no answer after 60 s: the deadline stands with the question."""
+    permissions = {} if configured is None else {"permissions": {"timeout": configured}}
+    async with hosted("hermes", host=permissions) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, 'terminal {"command": "rm x"}')
+        question = await daemon.question(session)
+        assert question.expires_at is not None
+        left = datetime.fromisoformat(question.expires_at) - datetime.fromisoformat(
+            question.created_at
+        )
+        assert left.total_seconds() == seconds
+        await daemon.client.respond(question.permission_id, "deny")
+        await daemon.wait(run)
 
 
 async def test_unattended_questions_are_rejected_where_so_configured() -> None:

@@ -416,3 +416,49 @@ ON prompt
         assert listed.title == "t" * 300
         (event,) = await daemon.history(session, "session.info.updated")
         assert payload(event)["title"] == long + "\nend"
+
+
+async def test_message_ids_stay_with_their_pieces() -> None:
+    """With an id, with null, without: every piece is told in order, as it came."""
+    script = """
+ON prompt
+    UPDATE {"sessionUpdate": "agent_message_chunk", "messageId": "m1", "content": {"type": "text", "text": "a"}}
+    UPDATE {"sessionUpdate": "agent_message_chunk", "messageId": "m2", "content": {"type": "text", "text": "b"}}
+    UPDATE {"sessionUpdate": "agent_message_chunk", "messageId": null, "content": {"type": "text", "text": "c"}}
+    MSG "d"
+"""  # noqa: E501
+    async with running_daemon(script) as daemon:
+        run = await daemon.ask(await daemon.session(), "x")
+        pieces = [payload(event) for event in await daemon.events(run, "message.delta")]
+        assert [piece["content"]["text"] for piece in pieces] == ["a", "b", "c", "d"]
+        assert [piece.get("messageId", "none") for piece in pieces] == ["m1", "m2", None, "none"]
+
+
+async def test_words_of_every_enumeration_that_nobody_knows() -> None:
+    """Of tools, plans, options and ends: kept as they came, nothing breaks, the turn ends."""
+    script = """
+ON prompt
+    CALL c1 someday title=Dance kind=dance content=[{"type": "hologram"}, 5]
+    UPD c1 vanished
+    PLAN "dreaming:later"
+    PERM c1 a:allow_sometimes d:reject_politely
+    MSG ${OUTCOME}
+    END exhausted
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "x")
+        question = await daemon.question(session)
+        await daemon.client.respond(question.permission_id, "a")
+        ended = await daemon.wait(run)
+
+        assert (ended.status, ended.stop_reason) == ("completed", "exhausted")
+        assert await daemon.text(run) == "a"
+        started, updated, closed = [
+            event for event in await daemon.events(run) if event.kind.startswith("tool.")
+        ]
+        assert payload(started)["kind"] == "dance"
+        assert payload(updated)["status"] == "vanished"
+        assert facts(closed)["outcome"] == "unknown"
+        (plan,) = await daemon.events(run, "plan.updated")
+        assert payload(plan)["entries"][0]["status"] == "dreaming"

@@ -60,6 +60,8 @@ class Hermes(Traits):
     process: ClassVar[ProcessModel] = "per_session"
     # A cancel in the same breath as its prompt poisons the next one (Q2): wait for a sign of life.
     cancel_settle = 0.5
+    # It waits for 60 s, and hears no answer that comes later (section 5).
+    question_patience = 55.0
     usage_is_cumulative = True
     usage_restarts_at = frozenset({"session/set_model"})
 
