@@ -16,6 +16,7 @@ from acphost.provider.process import AgentProcess
 from acphost.provider.switchboard import Sink
 from acphost.provider.traits import LoadStatus, Rung
 from acphost.session.configure import Configurator, Seat
+from acphost.session.mcp import McpDesk
 from acphost.session.packet import Packet
 from acphost.session.scribe import Scribe, note
 from acphost.wire.event import Kind
@@ -66,7 +67,7 @@ class Binder:
         *,
         now: Clock,
         history: Callable[[RunRow | None], Awaitable[Packet | None]],
-        mcp_servers: Callable[[], Awaitable[list[msgspec.Raw]]],
+        mcp: McpDesk,
         configurator: Configurator,
     ) -> None:
         self._scribe = scribe
@@ -75,7 +76,7 @@ class Binder:
         self._sink = sink
         self._now = now
         self._history = history
-        self._mcp_servers = mcp_servers
+        self._mcp = mcp
         self._configurator = configurator
         self.binding: Binding | None = None
         self._previous: AgentProcess | None = None
@@ -204,7 +205,11 @@ class Binder:
         """A new agent session, told the history if there is one."""
         row = self._row
         self.replay = None
-        acp_session_id, result = await process.new_session(self._sink, await self._params(process))
+        params = await self._params(process)
+        try:
+            acp_session_id, result = await process.new_session(self._sink, params)
+        except AgentUnavailableError as exc:
+            raise self._mcp.suspected(exc) from exc
         if packet is not None:
             row.cold_packet_bytes, row.cold_truncated_reason = packet.size, packet.truncated_reason
             binding = self._bound(
@@ -235,7 +240,8 @@ class Binder:
         )  # fmt: skip
 
     async def _params(self, process: AgentProcess) -> dict[str, object]:
-        params: dict[str, object] = {"cwd": self._row.cwd, "mcpServers": await self._mcp_servers()}
+        servers = await self._mcp.servers(process.greeting.agent_capabilities)
+        params: dict[str, object] = {"cwd": self._row.cwd, "mcpServers": servers}
         extra = msgspec.json.decode(self._row.additional_directories, type=list[str])
         if extra and process.greeting.agent_capabilities.offers("additionalDirectories"):
             params["additionalDirectories"] = extra

@@ -28,6 +28,7 @@ from acphost.session.decisions import DecisionDesk
 from acphost.session.ending import Ending
 from acphost.session.files import Editors
 from acphost.session.listener import Listener
+from acphost.session.mcp import McpDesk
 from acphost.session.packet import Packet, build_packet
 from acphost.session.questions import Questions
 from acphost.session.queue import RunQueue, Waiting
@@ -110,13 +111,20 @@ class Conversation:
             on_decided=self.questions.pass_on,
             on_dismissed=self.questions.dismiss,
         )
+        self.mcp = McpDesk(
+            row,
+            self.scribe,
+            vault,
+            configured=lambda: settings().mcp,
+            environment=lambda: pool.environment(row.agent_id),
+        )
         self.binder = listener.binder = Binder(
             self.scribe,
             pool,
             listener,
             now=now,
             history=self._history,
-            mcp_servers=lambda: host_mcp_servers(row, vault),
+            mcp=self.mcp,
             configurator=self._configurator,
         )
         self.services = Services(
@@ -369,9 +377,3 @@ def _trouble(error: AcpHostError) -> tuple[SessionStatus, str]:
     """The session's status while its agent cannot be had."""
     is_login = isinstance(error, AuthRequiredError)
     return SessionStatus.AUTH_REQUIRED if is_login else SessionStatus.FAILED, str(error)
-
-
-async def host_mcp_servers(session: SessionRow, vault: Vault) -> list[msgspec.Raw]:
-    """The MCP servers an agent is given: those that `session/create` named."""
-    kept = await vault.read(session.session_id)
-    return msgspec.json.decode(kept or session.mcp_servers, type=list[msgspec.Raw])

@@ -164,7 +164,9 @@ def check_mcp_servers(servers: list[Raw]) -> None:
             server = msgspec.json.decode(raw, type=_McpServer)
         except msgspec.ValidationError as exc:
             raise InvalidParamsError(f"{exc} (in `{where}`)") from exc
-        if server.type is None and not (server.command and Path(server.command).is_absolute()):
+        if server.type in (None, "stdio") and not (
+            server.command and Path(server.command).is_absolute()
+        ):
             raise InvalidParamsError(f"expected an absolute path - at `{where}.command`")
         if server.type in ("http", "sse") and not server.url:
             raise InvalidParamsError(f"expected a `url` - at `{where}`")

@@ -94,11 +94,7 @@ class StatusBoard:
             chat=ChatStatus() if is_chat else None,
             model=self._model(row),
             roots=Counts(write=1 + len(extra), read_only=0),
-            mcp=McpStatus(
-                status="configured" if row.mcp_servers != b"[]" else "none",
-                tool_count=None,
-                failed=[],
-            ),
+            mcp=_mcp(row, live),
             tools=ToolCounts(enabled=0, disabled=0),
             queue=QueueStatus(queued=row.queued_count, held=row.held_reason),
             jobs=_jobs(live),
@@ -227,3 +223,10 @@ def _jobs(live: Conversation | None) -> Jobs:
     running = [] if live is None else live.services.terminals.running
     items = [{"jobId": job_id, "title": title, "status": "running"} for job_id, title in running]
     return Jobs(running=len(items), items=[Raw(msgspec.json.encode(item)) for item in items])
+
+
+def _mcp(row: SessionRow, live: Conversation | None) -> McpStatus:
+    """What the agent was given last; before that what the session asks for."""
+    skipped = [] if live is None else live.mcp.skipped
+    is_any = row.mcp_servers != b"[]" if live is None or not live.mcp.offers else live.mcp.names
+    return McpStatus(status="configured" if is_any else "none", tool_count=None, failed=skipped)

@@ -11,7 +11,7 @@ from acphost.errors import ConfigError
 from acphost.settings.chat import CHAT_RUNTIMES, chat_program
 from acphost.settings.check import Finding, Mistake
 from acphost.settings.environment import expand_home
-from acphost.settings.model import AgentSettings, ConfigFile, Settings
+from acphost.settings.model import AgentSettings, ConfigFile, McpSettings, Settings
 from acphost.settings.places import chosen_place, shipped_folder, user_folder
 from acphost.settings.read import Document, read_file, read_files, refuse
 from acphost.wire.policy import PolicyRule
@@ -44,7 +44,13 @@ def load_settings(
     merged: dict[str, object] = {}
     for document in [*read_files(shipped_folder()), *documents]:
         merged = _merged(merged, document.table)
-    refuse([*_agents_without_program(merged, documents), *_unsound_rules(documents)])
+    refuse(
+        [
+            *_agents_without_program(merged, documents),
+            *_unsound_servers(merged, documents),
+            *_unsound_rules(documents),
+        ]
+    )
     for name, variable in _OVERRIDES.items():
         path = _named(name, variable, flags, environ)
         if path is not None:
@@ -136,6 +142,21 @@ def _missing(agent: Mapping[str, object]) -> str | None:
     return 'names no program, expected command = ["program", "argument"]'
 
 
+def _unsound_servers(merged: Mapping[str, object], documents: list[Document]) -> Iterator[Mistake]:
+    """MCP servers that could not be passed to any agent."""
+    servers = _table(merged, "mcp")
+    for name, server in servers.items():
+        if isinstance(server, dict) and ("command" in server) != ("url" in server):
+            continue
+        finding = Finding(("mcp", name), "expected either a command or a url")
+        yield next(d for d in documents if name in _table(d.table, "mcp")).placed(finding)
+
+
+def _table(table: Mapping[str, object], name: str) -> Mapping[str, object]:
+    found = table.get(name)
+    return found if isinstance(found, dict) else {}
+
+
 def _unsound_rules(documents: list[Document]) -> Iterator[Mistake]:
     """Policy rules that are well formed and yet cannot be meant."""
     for document in documents:
@@ -175,9 +196,18 @@ def _expanded(settings: Settings, environ: Mapping[str, str]) -> Settings:
             path=None if given.path is None else [home(folder) for folder in given.path],
         )
 
+    def server(given: McpSettings) -> McpSettings:
+        return msgspec.structs.replace(
+            given,
+            command=None if given.command is None else home(given.command),
+            args=[home(word) for word in given.args],
+            env={key: home(value) for key, value in given.env.items()},
+        )
+
     return msgspec.structs.replace(
         settings,
         socket=None if settings.socket is None else home(settings.socket),
         state_dir=None if settings.state_dir is None else home(settings.state_dir),
         agents={name: agent(name, given) for name, given in settings.agents.items()},
+        mcp={name: server(given) for name, given in settings.mcp.items()},
     )

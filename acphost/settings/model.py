@@ -129,6 +129,25 @@ class TerminalSettings(Table, frozen=True):
     output_bytes: ByteLimit = 1 << 20
 
 
+class McpSettings(Table, frozen=True, kw_only=True):
+    """An MCP server that agents are given: a program to start, or an address."""
+
+    #: The program, looked for in the agent's PATH, with its arguments and environment.
+    command: Text | None = None
+    args: list[EnvValue] = msgspec.field(default_factory=list)
+    env: dict[EnvName, EnvValue] = msgspec.field(default_factory=dict)
+    url: Text | None = None
+    headers: dict[Text, EnvValue] = msgspec.field(default_factory=dict)
+    transport: Literal["http", "sse"] = "http"
+    #: None: all of them.
+    agents: list[AgentName] | None = None
+    enabled: bool = True
+
+    def is_for(self, agent_id: str) -> bool:
+        """Whether that agent is given the server."""
+        return self.enabled and (self.agents is None or agent_id in self.agents)
+
+
 class RestartSettings(Table, frozen=True):
     """How often an agent that dies is started again."""
 
@@ -210,6 +229,8 @@ class ConfigFile(AgentsFile, frozen=True):
     policy: PolicySettings = PolicySettings()
     files: FileSettings = FileSettings()
     terminals: TerminalSettings = TerminalSettings()
+    #: By the name that agents know them by.
+    mcp: dict[AgentName, McpSettings] = msgspec.field(default_factory=dict)
 
 
 class Settings(ConfigFile, frozen=True, kw_only=True):

@@ -71,6 +71,9 @@ MISTAKES = {
     "[[policy.rules]]\nname = 'timeout'\nanswer = 'ask'": (
         "1: policy.rules[0]: the name 'timeout' stands for the host's own answers, choose another"
     ),
+    "\n[mcp.a]\nargs = ['x']": "2: mcp.a: expected either a command or a url",
+    "[mcp.a]\ncommand = 'x'\nurl = 'y'": "1: mcp.a: expected either a command or a url",
+    "[mcp.a]\ncommand = 'x'\nenv = ['A=b']": "3: mcp.a.env: expected a table, got a list",
     "agents.x.init-timeout = 1": (
         '1: agents.x.init-timeout: unknown key, did you mean "init_timeout"?'
     ),
