@@ -143,6 +143,7 @@ class Conversation:
             pool,
             self._traits,
             self._watchman,
+            self.services.receipts,
             transcript=lambda run: transcript(reader, row, before=run),
             queue_settings=lambda: settings().queue,
             now=now,

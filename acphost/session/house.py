@@ -228,6 +228,8 @@ class House:
             conversation.interrupt()
             conversation.part()
         await self._pool.close()
+        for conversation in self._conversations.values():
+            await conversation.services.terminals.over()
 
 
 def _check_unused(conversation: Conversation) -> None:

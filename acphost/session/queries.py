@@ -19,6 +19,7 @@ from acphost.journal.selects import SessionFilter
 from acphost.journal.store import Store
 from acphost.session import views
 from acphost.session.house import House
+from acphost.session.receipts import receipt_of
 from acphost.session.resume import files_touched
 from acphost.session.usage import UsageLedger
 from acphost.wire.base import position_text
@@ -150,13 +151,17 @@ class Queries:
             unresolved = await self._reader.unresolved_runs(row.session_key)
             if any(run.key == row.key for run in unresolved):
                 recovery = await self._recovery(row, session)
-        return views.run_view(row, recovery=recovery, envelope=envelope)
+        receipt = await receipt_of(self._reader, row)
+        return views.run_view(row, recovery=recovery, envelope=envelope, receipt=receipt)
 
     async def _recovery(self, run: RunRow, session: SessionRow) -> Recovery:
         files = self._touched.get(run.key)
         if files is None:
             # Its history does not grow any more: what it says is asked again with every look.
-            files = self._touched[run.key] = await files_touched(self._reader, run)
+            receipt = await receipt_of(self._reader, run)
+            seen = [] if receipt is None else [each.path for each in receipt.changed_files]
+            named = await files_touched(self._reader, run)
+            files = self._touched[run.key] = list(dict.fromkeys([*seen, *named]))
             while len(self._touched) > MAX_REMEMBERED:
                 del self._touched[next(iter(self._touched))]
         return views.recovery_view(

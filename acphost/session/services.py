@@ -14,12 +14,13 @@ from acphost.session.errands import Errands
 from acphost.session.files import Editors, FileDesk
 from acphost.session.gate import Gate
 from acphost.session.listener import Listener
+from acphost.session.receipts import Receipts
 from acphost.session.scribe import Scribe
 from acphost.session.state import SessionState
 from acphost.session.terminals import TerminalDesk
+from acphost.settings.chat import CHAT_RUNTIMES
 from acphost.settings.model import Settings
 from acphost.workspace.roots import Roots
-from acphost.workspace.writing import Written
 
 
 class Services:
@@ -42,6 +43,12 @@ class Services:
         self.errands = Errands(tasks)
         self._gate = Gate(state.desk.consents, listener.open_question, listener.withdraw_question)
         deeds = Deeds(state, scribe, now)
+        self.receipts = Receipts(
+            row,
+            tasks,
+            is_watching=lambda: settings().files.watch and row.runtime not in CHAT_RUNTIMES,
+            roots=self.roots,
+        )
         self._files = FileDesk(
             state.row.session_id,
             editors,
@@ -49,7 +56,7 @@ class Services:
             deeds,
             settings=lambda: settings().files,
             roots=self.roots,
-            on_written=self._on_written,
+            on_written=self.receipts.note_written,
         )
         self.terminals = TerminalDesk(
             row,
@@ -60,6 +67,7 @@ class Services:
             settings=lambda: settings().terminals,
             roots=self.roots,
             environment=lambda: pool.environment(row.agent_id),
+            on_started=self.receipts.note_command,
             now=now,
         )
 
@@ -87,6 +95,3 @@ class Services:
         self.errands.abandon()
         self.terminals.end_all()
         self._gate.forget()
-
-    def _on_written(self, written: Written) -> None:
-        """A file was written for the agent."""

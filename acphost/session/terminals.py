@@ -53,6 +53,7 @@ class TerminalDesk:
         settings: Callable[[], TerminalSettings],
         roots: Callable[[], Awaitable[Roots]],
         environment: Callable[[], dict[str, str]],
+        on_started: Callable[[], None],
         now: Clock,
     ) -> None:
         self._row = row
@@ -63,11 +64,13 @@ class TerminalDesk:
         self._settings = settings
         self._roots = roots
         self._environment = environment
+        self._on_started = on_started
         self._now = now
         self._open: dict[str, Terminal] = {}
         self._starting = 0
         #: What is not over yet, released or not: launch by job.
         self.launches: dict[str, str] = {}
+        self._ended = anyio.Event()
 
     def __len__(self) -> int:
         return len(self._open)
@@ -179,6 +182,7 @@ class TerminalDesk:
         self._writer.record([save_process(row)])
         terminal = self._open[terminal_id] = Terminal(terminal_id, _short(line), child, limit=limit)
         self.launches[terminal_id] = launch_id
+        self._on_started()
         self._deeds.note(
             Kind.JOB_STARTED,
             {
@@ -204,13 +208,20 @@ class TerminalDesk:
             if not survivors:
                 row.ended_at = self._now()
             self._writer.record([save_process(row)])
-            del self.launches[terminal.id]
             self._tell_ended(terminal)
+            del self.launches[terminal.id]
+            self._ended.set()
 
     async def _follow(self, terminal: Terminal) -> None:
         await terminal.follow()
         # What it has left behind may go on until it is released.
         self._tell_ended(terminal)
+
+    async def over(self) -> None:
+        """Return when nothing is left of any command, and that is written down."""
+        while self.launches:
+            self._ended = anyio.Event()
+            await self._ended.wait()
 
     def end_all(self) -> None:
         """Nobody uses them any more."""

@@ -12,6 +12,7 @@ from acphost.journal.writer import Ticket
 from acphost.provider.switchboard import AgentRequest
 from acphost.provider.traits import TurnFacts
 from acphost.session.calls import CallBook
+from acphost.session.claims import Claims
 from acphost.session.ending import Ending
 from acphost.session.updates import Matter, Meaning, text_of
 from acphost.wire.event import Kind
@@ -44,6 +45,8 @@ class Turn:
         self.content = 0
         self.remark: str | None = ""
         self.calls = CallBook(run.run_id)
+        #: What they say they have changed.
+        self.claims = Claims()
         self.last_sign = 0
         #: It has been silent for longer than is usual, and was said to be; then `sound` is awaited.
         self.is_quiet = False
@@ -61,6 +64,7 @@ class Turn:
         self.is_in_tool = meaning.tool is not None
         if meaning.tool is not None:
             self.content += 1
+            self.claims.take(meaning.kind, meaning.tool)
         elif meaning.matter is Matter.CONTENT:
             self.content += len(updates)
             if meaning.kind == Kind.MESSAGE_DELTA:

@@ -16,6 +16,7 @@ from acphost.session.continuity import Binder, Binding, remote_error
 from acphost.session.ending import Ending
 from acphost.session.questions import Questions
 from acphost.session.queue import Waiting
+from acphost.session.receipts import Receipts
 from acphost.session.scribe import Scribe, note
 from acphost.session.silence import Watchman
 from acphost.session.state import USER_HOLD, SessionState
@@ -39,6 +40,7 @@ class Turns:
         pool: AgentPool,
         traits: Traits,
         watchman: Watchman,
+        receipts: Receipts,
         *,
         transcript: Callable[[RunRow], Awaitable[list[Message]]],
         queue_settings: Callable[[], QueueSettings],
@@ -52,6 +54,7 @@ class Turns:
         self._pool = pool
         self._traits = traits
         self._watchman = watchman
+        self._receipts = receipts
         self._transcript = transcript
         self._queue_settings = queue_settings
         self._now = now
@@ -59,7 +62,9 @@ class Turns:
     async def see_through(self, head: Waiting, binding: Binding) -> None:
         """One turn, from `run.started` on disk to its terminal event in the journal."""
         turn = self._start(head, binding)
-        await self._scribe.durable(turn.start_ticket)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._receipts.begin, turn)
+            await self._scribe.durable(turn.start_ticket)
         meta = await self._meta(turn.run)
         if turn.over.is_set():
             pass  # the daemon stops, and would not wait
@@ -176,7 +181,10 @@ class Turns:
         """Close the turn with its one terminal event, and decide what the queue does next."""
         state, run = self._state, turn.run
         withdrawn, change = state.desk.withdraw_all("the turn ended")
+        receipt = self._receipts.end(turn)
         before = [*closing.abandoned_tools(run, turn.calls), *change.drafts]
+        if receipt is not None:
+            before.append(receipt)
         run.usage = state.usage.end(
             ending.usage, is_cumulative=turn.usage_is_cumulative, model=self._row.resolved_model
         )

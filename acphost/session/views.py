@@ -17,6 +17,7 @@ from acphost.wire.host import (
     Session,
     SessionStatus,
 )
+from acphost.wire.receipt import Receipt
 from acphost.wire.usage import ColdResumeUsage, UsageProjection
 
 _RUNTIME_GROUPS = frozenset({"reasonix", "hermes", "chat_only", "api_chat"})
@@ -66,7 +67,11 @@ def session_view(
 
 
 def run_view(
-    row: RunRow, *, recovery: Recovery | None = None, envelope: Raw | UnsetType = UNSET
+    row: RunRow,
+    *,
+    recovery: Recovery | None = None,
+    envelope: Raw | UnsetType = UNSET,
+    receipt: Receipt | None = None,
 ) -> Run:
     """A run."""
     return Run(
@@ -103,6 +108,7 @@ def run_view(
         updated_at=timestamp(row.updated_at),
         recovery=recovery,
         envelope=envelope,
+        receipt=receipt,
     )
 
 

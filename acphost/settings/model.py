@@ -117,6 +117,8 @@ class FileSettings(Table, frozen=True):
     outside: Literal["refuse", "ask"] = "refuse"
     #: Of one answer; a part of a longer file can be asked for.
     max_read_bytes: ByteLimit = 16 << 20
+    #: Whether a run's receipt also tells what was changed behind the host's back.
+    watch: bool = True
 
 
 class TerminalSettings(Table, frozen=True):

@@ -7,12 +7,13 @@
 import ctypes
 import os
 import struct
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 
-__all__ = ["Folders", "Inotify"]
+__all__ = ["Folders", "Inotify", "News", "TreeInotify"]
 
 #: Directories, and which names in each of them matter; None: all.
 Folders = Mapping[Path, frozenset[str] | None]
@@ -25,12 +26,15 @@ _WATCHED = (
     _MODIFY | _ATTRIB | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
     | _DELETE_SELF | _MOVE_SELF | _ONLYDIR
 )  # fmt: skip
+#: What changes the content of a folder's files, or which there are.
+_CONTENT = _MODIFY | _CLOSE_WRITE | _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE
+_IS_FOLDER, _OVERFLOW, _DONT_FOLLOW = 0x4000_0000, 0x4000, 0x0200_0000
 _HEADER = struct.Struct("iIII")
 _READ_SIZE = 64 * 1024
 
 
-class Inotify:
-    """Tells when something with a wanted name changes in some directories."""
+class _Kernel:
+    """An inotify descriptor."""
 
     def __init__(self) -> None:
         """Raises OSError: the system has no inotify, or none left for this user."""
@@ -40,6 +44,83 @@ class Inotify:
         self._descriptor = self._checked(
             self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC), "inotify_init1"
         )
+
+    def close(self) -> None:
+        """Watch nothing any more."""
+        os.close(self._descriptor)
+
+    def _read(self) -> bytes:
+        try:
+            return os.read(self._descriptor, _READ_SIZE)
+        except BlockingIOError:
+            return b""
+
+    def _checked(self, result: int, what: str) -> int:
+        if result < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code), what)
+        return result
+
+
+class News(NamedTuple):
+    """One change of something in a folder; without a name the kernel has lost some."""
+
+    folder: str
+    name: str
+    is_folder: bool
+    #: The name stands for something now: it was made there or moved there.
+    has_come: bool
+
+
+class TreeInotify(_Kernel):
+    """Tells which names change in folders that are added one by one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folders: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._folders)
+
+    def add(self, folder: str) -> None:
+        """Watch a folder too. Raises OSError."""
+        flags = _CONTENT | _ONLYDIR | _DONT_FOLLOW
+        number = self._checked(
+            self._libc.inotify_add_watch(self._descriptor, os.fsencode(folder), flags), folder
+        )
+        self._folders[number] = folder
+
+    async def stirred(self) -> None:
+        """Return once there is something to read."""
+        await anyio.wait_readable(self._descriptor)
+
+    def release(self) -> None:
+        """Whoever waits gets anyio.ClosedResourceError: it is about to be closed."""
+        anyio.notify_closing(self._descriptor)
+
+    def news(self) -> Iterator[News]:
+        """All that has happened and was not told yet."""
+        while told := self._read():
+            place = 0
+            while place < len(told):
+                number, mask, _, length = _HEADER.unpack_from(told, place)
+                place += _HEADER.size + length
+                name = os.fsdecode(told[place - length : place].rstrip(b"\0"))
+                if mask & _OVERFLOW:
+                    yield News("", "", is_folder=False, has_come=False)
+                elif name and number in self._folders:
+                    yield News(
+                        self._folders[number], name, is_folder=bool(mask & _IS_FOLDER),
+                        has_come=bool(mask & (_CREATE | _MOVED_TO)),
+                    )  # fmt: skip
+
+
+class Inotify(_Kernel):
+    """Tells when something with a wanted name changes in some directories."""
+
+    def __init__(self) -> None:
+        """Raises OSError: the system has no inotify, or none left for this user."""
+        super().__init__()
         #: For each watch: the names that matter, None for all.
         self._names: dict[int, frozenset[str] | None] = {}
 
@@ -65,16 +146,6 @@ class Inotify:
             if self._matters(self._read()):
                 return
 
-    def close(self) -> None:
-        """Watch nothing any more."""
-        os.close(self._descriptor)
-
-    def _read(self) -> bytes:
-        try:
-            return os.read(self._descriptor, _READ_SIZE)
-        except BlockingIOError:
-            return b""
-
     def _matters(self, told: bytes) -> bool:
         place, found = 0, False
         while place < len(told):
@@ -86,9 +157,3 @@ class Inotify:
             found = found or not name or number not in self._names or wanted is None
             found = found or name in (wanted or ())
         return found
-
-    def _checked(self, result: int, what: str) -> int:
-        if result < 0:
-            code = ctypes.get_errno()
-            raise OSError(code, os.strerror(code), what)
-        return result

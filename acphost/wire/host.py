@@ -9,6 +9,7 @@ from acphost.wire.acp import PermissionOption
 from acphost.wire.base import NULL, HostRecord, carries
 from acphost.wire.controls import Control
 from acphost.wire.event import Event, Origin
+from acphost.wire.receipt import Receipt
 
 SESSION_SCHEMA = "mnote.ai_session.v1"
 RUN_SCHEMA = "mnote.ai_run.v1"
@@ -174,6 +175,8 @@ class Run(HostRecord, frozen=True):
     schema: str = RUN_SCHEMA
     recovery: Recovery | None = None
     envelope: Raw | msgspec.UnsetType = msgspec.UNSET
+    #: What it has changed; null in lists, and where nothing was seen to change.
+    receipt: Receipt | None = None
 
 
 class QueuedRun(HostRecord, frozen=True):

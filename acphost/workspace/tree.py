@@ -1,0 +1,161 @@
+"""Which files below some folders change between two moments: bounded, and honest about it.
+
+The kernel tells what changes; a look at all files at the start tells what was there before. Where
+the kernel tells nothing, a second look at the end does. Folders that tools keep for themselves are
+left out.
+"""
+
+import os
+import stat
+import time
+from contextlib import suppress
+
+from acphost.transport.inotify import TreeInotify
+from acphost.workspace.reading import Signature
+from acphost.workspace.writing import UNFINISHED
+
+#: Folders whose files are no work of the agent's: stores and caches of tools.
+IGNORED = frozenset(
+    [
+        ".git", ".hg", ".svn", ".jj", "node_modules", "__pycache__", ".venv", "venv", ".tox",
+        ".nox", ".mypy_cache", ".ruff_cache", ".pytest_cache", ".cache", ".gradle", ".idea",
+        ".DS_Store",
+    ]
+)  # fmt: skip
+MAX_FOLDERS = 2000
+MAX_FILES = 20_000
+#: How long the first look may take.
+MAX_SECONDS = 0.5
+#: Changed files that are remembered.
+MAX_CHANGED = 5000
+
+
+class TreeWatch:
+    """The files of some folders from `open` to `close`; all but `open` are quick."""
+
+    def __init__(self, roots: list[str], *, kernel: bool = True) -> None:
+        self._roots = [root for root in roots if not _is_below_another(root, roots)]
+        self._kernel: TreeInotify | None = None
+        self._wants_kernel = kernel
+        #: What was there at the start.
+        self.before: dict[str, Signature] = {}
+        #: Files that something has happened to, in that order.
+        self.touched: dict[str, None] = {}
+        #: Why not everything was seen; None: it was.
+        self.incomplete: str | None = None
+
+    def open(self) -> None:
+        """Take a first look and begin to watch; to be called in a thread."""
+        if self._wants_kernel:
+            try:
+                self._kernel = TreeInotify()
+            except OSError as exc:
+                self._give_up(f"the system tells no changes: {exc.strerror}")
+        until = time.monotonic() + MAX_SECONDS
+        for root in self._roots:
+            self.before |= self._look(root, until)
+
+    @property
+    def kernel(self) -> TreeInotify | None:
+        """What tells when there is something to take in."""
+        return self._kernel
+
+    def covers(self, path: str) -> bool:
+        """Whether a change of that file would have been seen."""
+        if self.incomplete is not None:
+            return False
+        for root in self._roots:
+            if path.startswith(root.rstrip("/") + "/"):
+                return IGNORED.isdisjoint(path[len(root) :].split("/"))
+        return False
+
+    def take_in(self) -> None:
+        """Follow what has happened since."""
+        if self._kernel is None:
+            return
+        for news in self._kernel.news():
+            if not news.name:
+                self._give_up("too much changed at once")
+            elif news.name in IGNORED or news.name.startswith(UNFINISHED):
+                continue
+            elif not news.is_folder:
+                self._touch(f"{news.folder}/{news.name}")
+            elif news.has_come:
+                until = time.monotonic() + MAX_SECONDS / 10
+                for path in self._look(f"{news.folder}/{news.name}", until):
+                    self._touch(path)
+            else:
+                below = f"{news.folder}/{news.name}/"
+                for path in self.before:
+                    if path.startswith(below):
+                        self._touch(path)
+
+    def close(self) -> None:
+        """Take in the rest, and watch no further."""
+        if self._kernel is not None:
+            self.take_in()
+            self._kernel.close()
+            self._kernel = None
+            return
+        now: dict[str, Signature] = {}
+        until = time.monotonic() + MAX_SECONDS / 2
+        for root in self._roots:
+            now |= self._look(root, until)
+        if self.incomplete is None:
+            changed = {path for path, found in now.items() if self.before.get(path) != found}
+            for path in sorted(changed | (self.before.keys() - now.keys())):
+                self._touch(path)
+
+    def _look(self, top: str, until: float) -> dict[str, Signature]:
+        """The regular files below a folder; each folder is watched before it is read."""
+        found: dict[str, Signature] = {}
+        folders, seen = [top], 0
+        while folders:
+            folder = folders.pop()
+            seen += 1
+            if seen > MAX_FOLDERS or len(found) > MAX_FILES or time.monotonic() > until:
+                self._give_up(f"{top} holds more than is watched")
+                break
+            try:
+                if self._kernel is not None:
+                    self._kernel.add(folder)
+                with os.scandir(folder) as entries:
+                    for entry in entries:
+                        _take(entry, folders, found)
+            except FileNotFoundError:
+                continue  # it has gone again
+            except OSError as exc:
+                self._give_up(f"{folder}: {exc.strerror}")
+        return found
+
+    def _touch(self, path: str) -> None:
+        if len(self.touched) < MAX_CHANGED:
+            self.touched[path] = None
+        elif path not in self.touched:
+            self._give_up(f"more than {MAX_CHANGED} files changed")
+
+    def _give_up(self, reason: str) -> None:
+        self.incomplete = self.incomplete or reason
+
+
+def signature_of(path: str) -> Signature | None:
+    """What a regular file is recognised by; None if there is none."""
+    with suppress(OSError):
+        found = os.lstat(path)
+        if stat.S_ISREG(found.st_mode):
+            return Signature.of(found)
+    return None
+
+
+def _take(entry: os.DirEntry[str], folders: list[str], found: dict[str, Signature]) -> None:
+    if entry.name in IGNORED or entry.name.startswith(UNFINISHED):
+        return
+    if entry.is_dir(follow_symlinks=False):
+        folders.append(entry.path)
+    elif entry.is_file(follow_symlinks=False):
+        with suppress(FileNotFoundError):
+            found[entry.path] = Signature.of(entry.stat(follow_symlinks=False))
+
+
+def _is_below_another(root: str, roots: list[str]) -> bool:
+    return any(root != other and root.startswith(other.rstrip("/") + "/") for other in roots)
