@@ -27,8 +27,8 @@ FAKE_AGENT = "fake-agent"
 
 #: Commands that need nothing of the machine they run on.
 _TALKERS = {
-    "agents", "attach", "cancel", "ls", "permit", "policy", "ps", "queue", "retention", "send",
-    "set_", "status",
+    "agents", "attach", "cancel", "grants", "ls", "permit", "policy", "ps", "queue", "retention",
+    "send", "set_", "status",
 }  # fmt: skip
 
 
@@ -236,6 +236,15 @@ def _reading_commands(command: Command) -> None:
         help="default: list",
     )
     queue.add_argument("--json", action="store_true", help="print the items as they are")
+
+    grants = command("grants", "show, grant or take back folders that agents may use")
+    grants.add_argument(
+        "action", nargs="?", choices=["list", "add", "remove"], default="list",
+        help="default: list",
+    )  # fmt: skip
+    grants.add_argument("folder", nargs="?", metavar="FOLDER", help="which one to add or remove")
+    grants.add_argument("--read-only", action="store_true", help="agents may not write there")
+    grants.add_argument("--json", action="store_true", help="print the grants as they are")
 
     ps = command("ps", "list the agents' processes and what they started, with memory and age")
     ps.add_argument(

@@ -12,6 +12,7 @@ from acphost.wire import controls, host, params
 from acphost.wire.agents import AgentCheck, AgentProbe
 from acphost.wire.base import Position, parse_position
 from acphost.wire.event import Event
+from acphost.wire.grants import Access, Grant, GrantAddParams, GrantRemoveParams
 from acphost.wire.runtime import RuntimeStarted
 from acphost.wire.usage import UsageProjection
 
@@ -257,6 +258,20 @@ class Calls(ABC):
         """Which agent serves a session, does it remember, why is it still busy."""
         given = params.RuntimeStatusParams(session_id=session_id)
         return await self.request("runtime/status", given, host.RuntimeStatus, repeat=True)
+
+    async def list_grants(self) -> Listing[Grant]:
+        """The folders that agents may use beside those of their sessions."""
+        return await self._page("grant/list", params.NoParams(), Grant)
+
+    async def add_grant(self, path: str, *, access: Access = "write") -> Grant:
+        """Let agents use a folder."""
+        given = GrantAddParams(path=path, access=access)
+        return await self.request("grant/add", given, Grant, repeat=True)
+
+    async def remove_grant(self, grant_id: str) -> Grant:
+        """Take a folder back."""
+        given = GrantRemoveParams(grant_id=grant_id)
+        return await self.request("grant/remove", given, Grant)
 
     async def usage(
         self, session_id: str | None = None, *, run_id: str | None = None

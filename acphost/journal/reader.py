@@ -228,6 +228,13 @@ class Reader:
 
     # -- recovery ---------------------------------------------------------------------------------
 
+    async def grants(self) -> dict[str, bytes]:
+        """The folders that each actor has granted, as JSON, by actor id."""
+        rows = await self._pool.all(
+            "SELECT substr(name, 8), value FROM meta WHERE name LIKE 'grants:%'"
+        )
+        return {str(actor_id): bytes(kept) for actor_id, kept in rows}  # type: ignore[call-overload]
+
     async def probes(self) -> dict[str, bytes]:
         """What the last probe of each agent found, by agent id."""
         rows = await self._pool.all(

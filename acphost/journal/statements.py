@@ -59,6 +59,17 @@ def save_probe(agent_id: str, found: bytes) -> Statement:
     return _SAVE_PROBE, (agent_id, found)
 
 
+_SAVE_GRANTS = (
+    "INSERT INTO meta (name, value) VALUES ('grants:' || ?, ?) "
+    "ON CONFLICT (name) DO UPDATE SET value = excluded.value"
+)
+
+
+def save_grants(actor_id: str, grants: bytes) -> Statement:
+    """Keep the folders that an actor has granted, as JSON; they replace those of before."""
+    return _SAVE_GRANTS, (actor_id, grants)
+
+
 # Offsets are never given twice: remember how far they went before the rows that prove it go.
 _MARK_OFFSET = (
     "INSERT INTO meta (name, value) SELECT 'lastOffset', max("

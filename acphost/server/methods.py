@@ -26,6 +26,7 @@ from acphost.session.views import decision_view
 from acphost.wire import params as p
 from acphost.wire.base import carries, parse_position
 from acphost.wire.controls import SessionConfigureParams
+from acphost.wire.grants import Grant, GrantAddParams, GrantRemoveParams
 from acphost.wire.host import (
     PROTOCOL_VERSION,
     ActiveRun,
@@ -131,6 +132,9 @@ class Methods:
             Method("runtime/start", p.SessionParams, every, self._runtime_start),
             Method("runtime/reset", p.RuntimeResetParams, every, self._runtime_reset),
             Method("runtime/processes", p.ProcessesParams, every, self._processes),
+            Method("grant/list", p.NoParams, every, self._grant_list),
+            Method("grant/add", GrantAddParams, every, self._grant_add),
+            Method("grant/remove", GrantRemoveParams, every, self._grant_remove),
             Method("usage/get", p.UsageGetParams, every, self._usage),
         )
 
@@ -346,6 +350,19 @@ class Methods:
         Raises RunNotFoundError, SessionNotFoundError.
         """
         return await self._queries.usage(params)
+
+    async def _grant_list(self, client: ClientConnection, params: p.NoParams) -> Page:
+        """The folders that the actor lets agents use beside those of their sessions."""
+        items = self._house.grants.of(client.known.actor_id)
+        return Page(items=[Raw(msgspec.json.encode(each)) for each in items])
+
+    async def _grant_add(self, client: ClientConnection, params: GrantAddParams) -> Grant:
+        """Let agents use a folder in all sessions of the actor, to read only or also to write."""
+        return await self._house.grants.add(client.known.actor_id, params)
+
+    async def _grant_remove(self, client: ClientConnection, params: GrantRemoveParams) -> Grant:
+        """Take a folder back; the answer is what was granted."""
+        return await self._house.grants.remove(client.known.actor_id, params.grant_id)
 
     async def _processes(
         self, client: ClientConnection, params: p.ProcessesParams

@@ -27,6 +27,7 @@ from acphost.session.continuity import Binder, Binding
 from acphost.session.decisions import DecisionDesk
 from acphost.session.ending import Ending
 from acphost.session.files import Editors
+from acphost.session.grants import Grants
 from acphost.session.listener import Listener
 from acphost.session.mcp import McpDesk
 from acphost.session.packet import Packet, build_packet
@@ -74,6 +75,7 @@ class Conversation:
         is_attended: Callable[[], bool],
         vault: Vault,
         editors: Editors,
+        grants: Grants,
     ) -> None:
         self._traits = pool.traits(row.agent_id, row.runtime)
         self._pool = pool
@@ -129,7 +131,7 @@ class Conversation:
         )
         self.services = Services(
             state, self.scribe, listener, tasks,
-            writer=writer, pool=pool, editors=editors, settings=settings, now=now,
+            writer=writer, pool=pool, editors=editors, grants=grants, settings=settings, now=now,
         )  # fmt: skip
         listener.handlers |= self.services.handlers
         self.binder.on_unbound = self.services.end

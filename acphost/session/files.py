@@ -6,7 +6,7 @@ event, without the content.
 
 import hashlib
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Literal, Protocol, TypeVar
 
 import anyio
@@ -53,6 +53,13 @@ class Editors(Protocol):
         """Whether a client has taken and saved the text."""
 
 
+class RootsOf(Protocol):
+    """Which folders the session may use."""
+
+    async def __call__(self, *, reading: bool = False) -> Roots:
+        """All that may be written to, or also what may only be read."""
+
+
 class FileDesk:
     """Answers `fs/read_text_file` and `fs/write_text_file`."""
 
@@ -64,7 +71,7 @@ class FileDesk:
         deeds: Deeds,
         *,
         settings: Callable[[], FileSettings],
-        roots: Callable[[], Awaitable[Roots]],
+        roots: RootsOf,
         on_written: Callable[[Written], None],
     ) -> None:
         self._session_id = session_id
@@ -176,7 +183,7 @@ class FileDesk:
         Raises InvalidParamsError, PathNotGrantedError, PermissionDeniedError.
         """
         word = "Read" if kind == "read" else "Write"
-        roots = await self._roots()
+        roots = await self._roots(reading=kind == "read")
         try:
             place = await self._in_thread(lambda: roots.locate(path))
         except PathNotGrantedError:

@@ -21,6 +21,7 @@ from acphost.provider.pool import AgentPool
 from acphost.session.controls import Kept, write_kept
 from acphost.session.conversation import Conversation
 from acphost.session.files import Editors
+from acphost.session.grants import Grants
 from acphost.session.locks import KeyedLocks
 from acphost.session.queue import Waiting
 from acphost.session.scribe import note
@@ -51,6 +52,7 @@ class House:
         self._options = options
         self._now = options.now
         self.vault = options.vault
+        self.grants = Grants(store, options.now)
         self._conversations: dict[str, Conversation] = {}
         self._scopes: dict[str, anyio.CancelScope] = {}
         self._locks = KeyedLocks()
@@ -65,6 +67,7 @@ class House:
         for session_id in await self.vault.kept():
             if await self._store.reader.session(session_id) is None:
                 await self.vault.forget(session_id)
+        await self.grants.load()
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
             waiting = {run.session_id for run in (await self._store.reader.unfinished()).runs}
@@ -122,6 +125,7 @@ class House:
             is_attended=self._options.is_attended,
             vault=self.vault,
             editors=self._options.editors,
+            grants=self.grants,
         )
         self._conversations[row.session_id] = conversation
         self.workspaces[row.session_id] = row.workspace_id

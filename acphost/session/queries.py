@@ -134,8 +134,14 @@ class Queries:
         """A run. Raises RunNotFoundError."""
         row = await self.run_row(run_id)
         session = await self.session_row(row.session_id)
-        envelope = views.envelope(row, session) if with_envelope else UNSET
+        envelope = views.envelope(row, session, self._folders(session)) if with_envelope else UNSET
         return await self._run_view(row, session, envelope)
+
+    def _folders(self, session: SessionRow) -> list[str]:
+        """What agents may use in a session, granted or its own."""
+        more = msgspec.json.decode(session.additional_directories, type=list[str])
+        granted = self._house.grants.folders(session.actor_id)
+        return list(dict.fromkeys([session.cwd, *more, *granted.write, *granted.read]))
 
     async def run_row(self, run_id: str) -> RunRow:
         row = await self._reader.run(run_id)

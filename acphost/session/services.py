@@ -13,6 +13,7 @@ from acphost.session.deeds import Deeds
 from acphost.session.errands import Errands
 from acphost.session.files import Editors, FileDesk
 from acphost.session.gate import Gate
+from acphost.session.grants import Grants
 from acphost.session.listener import Listener
 from acphost.session.receipts import Receipts
 from acphost.session.scribe import Scribe
@@ -36,10 +37,12 @@ class Services:
         writer: Writer,
         pool: AgentPool,
         editors: Editors,
+        grants: Grants,
         settings: Callable[[], Settings],
         now: Clock,
     ) -> None:
         self._row = row = state.row
+        self._grants = grants
         self.errands = Errands(tasks)
         self._gate = Gate(state.desk.consents, listener.open_question, listener.withdraw_question)
         deeds = Deeds(state, scribe, now)
@@ -85,10 +88,11 @@ class Services:
             "terminal/release": handler(terminals.release),
         }
 
-    async def roots(self) -> Roots:
-        """The folders that the session may use."""
+    async def roots(self, *, reading: bool = False) -> Roots:
+        """The folders that the session's agent may use: its own, and those that were granted."""
         more = msgspec.json.decode(self._row.additional_directories, type=list[str])
-        return Roots([self._row.cwd, *more])
+        granted = self._grants.folders(self._row.actor_id)
+        return Roots([self._row.cwd, *more, *granted.write, *(granted.read if reading else ())])
 
     def end(self) -> None:
         """The binding is over: nobody waits for what its agent has asked for."""

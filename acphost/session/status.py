@@ -79,6 +79,7 @@ class StatusBoard:
         is_quiet = live is not None and live.is_quiet()
         is_chat = self._pool.traits(row.agent_id, row.runtime).is_stateless
         extra = msgspec.json.decode(row.additional_directories, type=list[str])
+        granted = self._house.grants.folders(row.actor_id)
         return RuntimeStatus(
             mnote_session_id=row.session_id,
             runtime=row.runtime,
@@ -93,7 +94,7 @@ class StatusBoard:
             acp=None if is_chat else _acp(row, live),
             chat=ChatStatus() if is_chat else None,
             model=self._model(row),
-            roots=Counts(write=1 + len(extra), read_only=0),
+            roots=Counts(write=1 + len(extra) + len(granted.write), read_only=len(granted.read)),
             mcp=_mcp(row, live),
             tools=ToolCounts(enabled=0, disabled=0),
             queue=QueueStatus(queued=row.queued_count, held=row.held_reason),

@@ -202,7 +202,7 @@ def _optional_position(number: int | None) -> str | None:
     return None if number is None else position_text(number)
 
 
-def envelope(run: RunRow, session: SessionRow) -> Raw:
+def envelope(run: RunRow, session: SessionRow, folders: list[str]) -> Raw:
     """`mnote.agent_run_envelope.v1`: for audit and permission, never part of a prompt."""
     target = msgspec.json.decode(run.target, type=dict[str, Raw]) if run.target else {}
     return Raw(
@@ -215,7 +215,7 @@ def envelope(run: RunRow, session: SessionRow) -> Raw:
                 "agentId": run.agent_id,
                 "profile": run.profile,
                 "contextRefs": Raw(run.context_refs),
-                "allowedRoots": [session.cwd],
+                "allowedRoots": folders,
                 "editorTarget": target.get("editorTarget"),
                 "runTargetSnapshot": target.get("runTargetSnapshot"),
                 "capabilities": [],

@@ -70,6 +70,7 @@ async def play() -> dict[str, dict[str, Any]]:
             await players.queue()
             await players.interrupted()
             await players.runtime()
+            await players.grants()
             await players.refusals()
             await players.questions()
             await players.shutdown()
@@ -209,6 +210,12 @@ class Play:
         await self._call("usage/get", {"sessionId": self._session})
         await self._call("runtime/start", {"sessionId": self._session})
         await self._call("runtime/reset", {"sessionId": self._session, "next": "continue"})
+
+    async def grants(self) -> None:
+        """A folder granted and taken back."""
+        added = await self._call("grant/add", {"path": str(self._daemon.folder), "access": "read"})
+        await self._call("grant/list")
+        await self._call("grant/remove", {"grantId": added["grantId"]})
 
     async def refusals(self) -> None:
         """Whatever is wrong with a request."""

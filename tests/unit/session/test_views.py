@@ -61,10 +61,10 @@ def test_silence_outgrows_the_stored_word() -> None:
     assert views.quiet_or("running", is_quiet=False) == "running"
 
 
-def test_the_envelope_names_the_sessions_own_roots() -> None:
+def test_the_envelope_names_the_folders_that_are_allowed() -> None:
     run = run_row(1, context_refs=b'["page"]', target=b'{"editorTarget":{"line":1}}')
-    envelope = json.loads(bytes(views.envelope(run, session_row(cwd="/work"))))
-    assert envelope["allowedRoots"] == ["/work"]
+    envelope = json.loads(bytes(views.envelope(run, session_row(cwd="/work"), ["/work", "/more"])))
+    assert envelope["allowedRoots"] == ["/work", "/more"]
     assert envelope["contextRefs"] == ["page"]
     assert envelope["editorTarget"] == {"line": 1}
     assert envelope["runTargetSnapshot"] is None
