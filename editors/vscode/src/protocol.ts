@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-f29af58c7661";
+export const schemaRevision = "1-f033224d5acb";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -159,6 +159,16 @@ export interface BackupParams {
   force?: boolean;
   withSecrets?: boolean;
   _meta?: unknown;
+}
+
+/** One file; `before` and `after` are `sha256:` and the digest, null where it is not known. */
+export interface ChangedFile {
+  path: string;
+  change: "created" | "deleted" | "modified";
+  /** What changed it, as far as the host can tell; `agent`: while the run was at work. */
+  by: "agent" | "fs" | "terminal" | "tool";
+  before: string | null;
+  after: string | null;
 }
 
 /** Part of the runtime status: what a chat endpoint keeps of the conversation itself. */
@@ -337,6 +347,28 @@ export interface Finding {
   severity: Severity;
   message: string;
   cure: string | null;
+}
+
+/** A folder, and what may be done below it in the sessions of an actor. */
+export interface Grant {
+  grantId: string;
+  actorId: string;
+  path: string;
+  access: "read" | "write";
+  createdAt: string;
+}
+
+/** `grant/add`: an absolute path to a folder that exists. */
+export interface GrantAddParams {
+  path: string;
+  access?: "read" | "write";
+  _meta?: unknown;
+}
+
+/** `grant/remove`. */
+export interface GrantRemoveParams {
+  grantId: string;
+  _meta?: unknown;
 }
 
 /** Which daemon this is. */
@@ -661,6 +693,17 @@ export interface ReadTextFileResult {
   content: string;
 }
 
+/** All that a run has changed, as far as it was seen. */
+export interface Receipt {
+  hostRunId: string;
+  changedFiles: ChangedFile[];
+  conflict: "external-change-conflict" | "none";
+  refresh: Refresh;
+  /** Why there may be more; null: there is not. */
+  incomplete: string | null;
+  schema: "mnote.ai_run_receipt.v1";
+}
+
 /** What a person needs to decide about a run whose outcome is unknown. */
 export interface Recovery {
   wasRunning: boolean;
@@ -669,6 +712,13 @@ export interface Recovery {
   canResume: boolean;
   canLoad: boolean;
   actions: string[];
+}
+
+/** What an editor has to look at again. */
+export interface Refresh {
+  touchesCurrentFile: boolean;
+  shouldRefreshEditor: boolean;
+  affectedParents: string[];
 }
 
 /** The answer to `host/reload`: what counts otherwise now, or what is wrong with the files. */
@@ -755,6 +805,8 @@ export interface Run {
   schema: "mnote.ai_run.v1";
   recovery: Recovery | null;
   envelope?: unknown;
+  /** What it has changed; null in lists, and where nothing was seen to change. */
+  receipt: Receipt | null;
 }
 
 /** `run/cancel`: answers at once; `run/wait` tells the end. */
@@ -1205,6 +1257,12 @@ export interface Methods {
   "runtime/reset": { params: RuntimeResetParams; result: RuntimeReset };
   /** The agents' processes and what they have started, with memory and age. */
   "runtime/processes": { params: ProcessesParams; result: ProcessRecordPage };
+  /** The folders that the actor lets agents use beside those of their sessions. */
+  "grant/list": { params: NoParams; result: Page };
+  /** Let agents use a folder in all sessions of the actor, to read only or also to write. */
+  "grant/add": { params: GrantAddParams; result: Grant };
+  /** Take a folder back; the answer is what was granted. */
+  "grant/remove": { params: GrantRemoveParams; result: Grant };
   /** Context, turn and session kept apart; of a run, or of a session and its last run. */
   "usage/get": { params: UsageGetParams; result: UsageProjection };
 }

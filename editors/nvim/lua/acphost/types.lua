@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-f29af58c7661
+-- schema revision 1-f033224d5acb
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -39,6 +39,9 @@
 ---| "runtime/start"
 ---| "runtime/reset"
 ---| "runtime/processes"
+---| "grant/list"
+---| "grant/add"
+---| "grant/remove"
 ---| "usage/get"
 
 ---@alias acphost.NotificationMethod
@@ -187,6 +190,14 @@
 ---@field force? boolean
 ---@field withSecrets? boolean
 ---@field _meta? any
+
+---One file; `before` and `after` are `sha256:` and the digest, null where it is not known.
+---@class acphost.ChangedFile
+---@field path string
+---@field change "created"|"deleted"|"modified"
+---@field by "agent"|"fs"|"terminal"|"tool" What changed it, as far as the host can tell; `agent`: while the run was at work.
+---@field before string|nil
+---@field after string|nil
 
 ---Part of the runtime status: what a chat endpoint keeps of the conversation itself.
 ---@class acphost.ChatStatus
@@ -340,6 +351,25 @@
 ---@field severity acphost.Severity
 ---@field message string
 ---@field cure string|nil
+
+---A folder, and what may be done below it in the sessions of an actor.
+---@class acphost.Grant
+---@field grantId string
+---@field actorId string
+---@field path string
+---@field access "read"|"write"
+---@field createdAt string
+
+---`grant/add`: an absolute path to a folder that exists.
+---@class acphost.GrantAddParams
+---@field path string
+---@field access? "read"|"write"
+---@field _meta? any
+
+---`grant/remove`.
+---@class acphost.GrantRemoveParams
+---@field grantId string
+---@field _meta? any
 
 ---Which daemon this is.
 ---@class acphost.HostInfo
@@ -625,6 +655,15 @@
 ---@class acphost.ReadTextFileResult
 ---@field content string
 
+---All that a run has changed, as far as it was seen.
+---@class acphost.Receipt
+---@field hostRunId string
+---@field changedFiles acphost.ChangedFile[]
+---@field conflict "external-change-conflict"|"none"
+---@field refresh acphost.Refresh
+---@field incomplete string|nil Why there may be more; null: there is not.
+---@field schema "mnote.ai_run_receipt.v1"
+
 ---What a person needs to decide about a run whose outcome is unknown.
 ---@class acphost.Recovery
 ---@field wasRunning boolean
@@ -633,6 +672,12 @@
 ---@field canResume boolean
 ---@field canLoad boolean
 ---@field actions string[]
+
+---What an editor has to look at again.
+---@class acphost.Refresh
+---@field touchesCurrentFile boolean
+---@field shouldRefreshEditor boolean
+---@field affectedParents string[]
 
 ---The answer to `host/reload`: what counts otherwise now, or what is wrong with the files.
 ---@class acphost.Reloaded
@@ -709,6 +754,7 @@
 ---@field schema "mnote.ai_run.v1"
 ---@field recovery acphost.Recovery|nil
 ---@field envelope? any
+---@field receipt acphost.Receipt|nil What it has changed; null in lists, and where nothing was seen to change.
 
 ---`run/cancel`: answers at once; `run/wait` tells the end.
 ---@class acphost.RunCancelParams
@@ -1183,6 +1229,18 @@
 ---`runtime/processes` The agents' processes and what they have started, with memory and age.
 ---@alias acphost.params.runtime.processes acphost.ProcessesParams
 ---@alias acphost.result.runtime.processes acphost.ProcessRecordPage
+
+---`grant/list` The folders that the actor lets agents use beside those of their sessions.
+---@alias acphost.params.grant.list acphost.NoParams
+---@alias acphost.result.grant.list acphost.Page
+
+---`grant/add` Let agents use a folder in all sessions of the actor, to read only or also to write.
+---@alias acphost.params.grant.add acphost.GrantAddParams
+---@alias acphost.result.grant.add acphost.Grant
+
+---`grant/remove` Take a folder back; the answer is what was granted.
+---@alias acphost.params.grant.remove acphost.GrantRemoveParams
+---@alias acphost.result.grant.remove acphost.Grant
 
 ---`usage/get` Context, turn and session kept apart; of a run, or of a session and its last run.
 ---@alias acphost.params.usage.get acphost.UsageGetParams
