@@ -25,6 +25,11 @@ def epoch_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def ticks_ms() -> int:
+    """Milliseconds of a clock that nobody can set: only differences of them mean something."""
+    return time.monotonic_ns() // 1_000_000
+
+
 def mint(prefix: str) -> str:
     """A fresh id: prefix, creation time, 64 random bits; ids of one prefix sort by age."""
     return f"{prefix}_{epoch_ms():011x}{os.urandom(8).hex()}"

@@ -20,7 +20,7 @@ from acphost.errors import (
     ParseError,
     RemoteError,
 )
-from acphost.ids import Clock
+from acphost.ids import Clock, ticks_ms
 from acphost.provider.burst import read_updates
 from acphost.provider.tail import Tail
 from acphost.rpc.codec import (
@@ -103,8 +103,8 @@ class AgentConnection:
         #: What came on stdout and was no protocol: kept as a diagnostic, never shown as an answer.
         self.noise = Tail()
         self.anomalies = 0
-        #: When the last line came, in milliseconds.
-        self.last_activity = now()
+        #: When the last line came, by `ticks_ms`.
+        self.last_activity = ticks_ms()
         self.gone: AgentGoneError | None = None
 
     # -- what we say ------------------------------------------------------------------------------
@@ -187,8 +187,8 @@ class AgentConnection:
 
     async def _read_all(self) -> None:
         while chunk := await self._child.read_stdout():
-            at = self.last_activity = self._now()
-            self._take_all(self._framer.feed(chunk), at)
+            self.last_activity = ticks_ms()
+            self._take_all(self._framer.feed(chunk), self._now())
             if self._framer.error:
                 raise self._framer.error
             await self._room()

@@ -7,7 +7,7 @@ import anyio
 from anyio.abc import TaskGroup, TaskStatus
 
 from acphost.errors import AgentNotFoundError, AgentUnavailableError, ShuttingDownError
-from acphost.ids import Clock, LaunchId, mint
+from acphost.ids import Clock, LaunchId, mint, ticks_ms
 from acphost.log import get_logger
 from acphost.provider.agents.registry import TRAITS
 from acphost.provider.process import AgentProcess, LaunchPlan, ProcessWatcher
@@ -147,9 +147,9 @@ class AgentPool:
         policy = self._policies.setdefault(
             agent_id, RestartPolicy(agent.restart.limit, int(agent.restart.window * 1000))
         )
-        if policy.is_resting(self._now()):
+        if policy.is_resting(ticks_ms()):
             raise self._resting(agent_id, agent)
-        delay = policy.delay(self._now())
+        delay = policy.delay(ticks_ms())
         if delay:
             self.tell({"agentId": agent_id, "state": "restarting", "delayMs": delay,
                        "sessionId": session_id})  # fmt: skip
@@ -177,7 +177,7 @@ class AgentPool:
         try:
             await tasks.start(self._live, process)
         except AgentUnavailableError as exc:
-            policy.failed(self._now())
+            policy.failed(ticks_ms())
             cure = f"`acphost agents check {agent_id}` tells what is in the way"
             self.tell({**about, "state": "failed", "reason": str(exc), "cure": cure})
             if not process.pid:
@@ -234,7 +234,7 @@ class AgentPool:
         if process.has_served:
             policy.reset()
         else:
-            policy.ended(started=process.started_at, now=self._now())
+            policy.ended(started=process.started_at, now=ticks_ms())
 
     def _tell_end(self, process: AgentProcess) -> None:
         exit_ = process.exit
@@ -284,7 +284,7 @@ class AgentPool:
     def is_resting(self, agent_id: str) -> bool:
         """Whether the agent failed too often to be started now."""
         policy = self._policies.get(agent_id)
-        return policy is not None and policy.is_resting(self._now())
+        return policy is not None and policy.is_resting(ticks_ms())
 
     # -- the ledger hears what the processes tell --------------------------------------------------
 

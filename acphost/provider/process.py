@@ -15,7 +15,7 @@ from acphost.errors import (
     AuthRequiredError,
     RemoteError,
 )
-from acphost.ids import AcpSessionId, Clock, LaunchId
+from acphost.ids import AcpSessionId, Clock, LaunchId, ticks_ms
 from acphost.provider.connection import AgentConnection, AgentGoneError
 from acphost.provider.offers import CLIENT_CAPABILITIES
 from acphost.provider.switchboard import SessionIdTakenError, Sink, Switchboard
@@ -74,7 +74,8 @@ class AgentProcess:
     ) -> None:
         self.plan = plan
         self.traits = plan.traits
-        self.started_at = now()
+        #: By `ticks_ms`.
+        self.started_at = ticks_ms()
         self.greeting = InitializeResult()
         self._switchboard = Switchboard()
         self.pid = 0
@@ -307,9 +308,10 @@ class AgentProcess:
 
         self.connection.request(method, params, on_answer)
         patience = self.plan.agent.load_timeout
-        asked = self._now()
+        # Not by the time of day: a clock that is set would end the wait, or keep it from ending.
+        asked = ticks_ms()
         while not answered.is_set():
-            quiet = (self._now() - max(asked, self.connection.last_activity)) / 1000
+            quiet = (ticks_ms() - max(asked, self.connection.last_activity)) / 1000
             if quiet >= patience:
                 raise self._unavailable(f"was silent for {patience:g} s on `{method}`")
             with anyio.move_on_after(max(0.01, patience - quiet)):

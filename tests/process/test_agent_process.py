@@ -1,6 +1,7 @@
 """Real agent processes: greeted, asked for sessions, heard in wire order, ended without a trace."""
 
 import os
+import signal
 import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -17,7 +18,7 @@ from acphost.errors import (
     AuthRequiredError,
     ShuttingDownError,
 )
-from acphost.ids import AcpSessionId, epoch_ms
+from acphost.ids import AcpSessionId, Clock, epoch_ms
 from acphost.provider.connection import AgentGoneError
 from acphost.provider.pool import AgentPool
 from acphost.provider.process import AgentProcess, LaunchPlan
@@ -94,7 +95,9 @@ class Stand:
 
 
 @asynccontextmanager
-async def pool(folder: Path, script: str, **agent: object) -> AsyncGenerator[Stand]:
+async def pool(
+    folder: Path, script: str, clock: Clock = epoch_ms, **agent: object
+) -> AsyncGenerator[Stand]:
     """Agents that play `script`; afterwards none of them is left."""
     file = folder / "script"
     file.write_text(script)
@@ -118,7 +121,7 @@ async def pool(folder: Path, script: str, **agent: object) -> AsyncGenerator[Sta
         await anyio.lowlevel.checkpoint()
 
     agents = AgentPool(
-        lambda: settings, os.environ, ledger=ledger, now=epoch_ms, room=room, version="0"
+        lambda: settings, os.environ, ledger=ledger, now=clock, room=room, version="0"
     )
     with anyio.fail_after(20):
         async with anyio.create_task_group() as tasks:
@@ -429,3 +432,37 @@ async def test_killing_needs_no_grace(short_dir: Path) -> None:
         with anyio.fail_after(5):
             await process.ended.wait()
         assert not is_alive(pid)
+
+
+@pytest.mark.parametrize("hours", [1, -1])
+async def test_a_clock_that_is_set_neither_ends_a_wait_nor_makes_one(
+    hours: int, short_dir: Path
+) -> None:
+    """While an agent loads a session, and after one that could not be started."""
+    moved = 0
+    script = """
+ON load
+    MARK ${DIR}/asked
+    GATE ${DIR}/go
+    MSG "as it was"
+"""
+    async with pool(short_dir, script, lambda: epoch_ms() + moved) as stand:
+        process, ear = await stand.start(), Ear()
+
+        async def set_the_clock() -> None:
+            nonlocal moved
+            await eventually((short_dir / "asked").exists)
+            moved = hours * 3_600_000
+            (short_dir / "go").touch()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(set_the_clock)
+            await process.reopen("session/load", AcpSessionId("S1"), ear, PARAMS)
+        assert ear.heard == ["as it was"]
+
+        moved = 0
+        os.kill(process.pid or 0, signal.SIGKILL)
+        await process.ended.wait()
+        moved = hours * 3_600_000
+        with anyio.fail_after(8):
+            assert (await stand.start("another")).pid

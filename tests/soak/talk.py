@@ -140,8 +140,8 @@ class Talk:
         ended = await client.wait(run.host_run_id, timeout_ms=_LOOK_MS)
         while ended.ended_at is None:
             seen = await client.session(ended.session_id)
-            if seen.status == SessionStatus.HELD:
-                # The agent of a run before it has died: a person says that it may go on.
+            if seen.status in (SessionStatus.HELD, SessionStatus.FAILED):
+                # The agent of a run before it has died, or could not start: a person lets it go on.
                 await client.queue_release(ended.session_id)
                 self.releases += 1
             ended = await client.wait(run.host_run_id, timeout_ms=_LOOK_MS)
