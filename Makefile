@@ -59,7 +59,7 @@ interop: $(DEV) ## meet independent agents, clients and editors (installed into 
 	$(BIN)/python -m pytest -n $(JOBS) tests/interop $(ARGS)
 
 crash: $(DEV) ## kill the daemon at every named and N random points (N=200 SEED=0)
-	ACPHOST_CRASH_KILLS=$(N) ACPHOST_CRASH_SEED=$(SEED) $(BIN)/python -m pytest tests/crash $(ARGS)
+	ACPHOST_CRASH_KILLS=$(N) ACPHOST_CRASH_SEED=$(SEED) $(BIN)/python -m pytest -n $(JOBS) tests/crash $(ARGS)
 
 soak: $(DEV) ## mixed work for half an hour: memory, files, WAL stay flat (MINUTES=30 SESSIONS=50)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --sessions $(SESSIONS) --seed $(SEED) $(ARGS)

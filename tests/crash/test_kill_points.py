@@ -6,6 +6,7 @@ The real daemon process ends itself there; see `lethal.py`.
 import sqlite3
 import time
 from collections import defaultdict
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -42,9 +43,7 @@ ON prompt
 SLOW = "ON new\n    MARK ${DIR}/new\n    STAY\n"
 
 
-def say(capsys: pytest.CaptureFixture[str], line: str) -> None:
-    with capsys.disabled():
-        print(f"\n{line}")
+Record = Callable[[str, object], None]
 
 
 # -- reconciliation -------------------------------------------------------------------------------
@@ -97,7 +96,7 @@ def picture(daemon: Daemon) -> dict[str, Any]:
 
 @pytest.mark.timeout(LONG)
 async def test_a_start_that_is_killed_half_way_is_made_good_by_the_next(
-    capsys: pytest.CaptureFixture[str],
+    record_property: Record,
 ) -> None:
     """After every write of reconciliation, once and again: the same end as without any kill."""
     others, agent = {"slow": SLOW}, {"cancel_grace": 60}
@@ -150,7 +149,7 @@ async def test_a_start_that_is_killed_half_way_is_made_good_by_the_next(
         await daemon.stop()
         sound(daemon)
         assert daemon.left_behind() == []
-    say(capsys, points.report("reconciliation"))
+    record_property("told", points.report("reconciliation"))
 
 
 # -- making and migrating the store ---------------------------------------------------------------
@@ -158,7 +157,7 @@ async def test_a_start_that_is_killed_half_way_is_made_good_by_the_next(
 
 @pytest.mark.timeout(LONG)
 async def test_a_store_that_is_being_made_is_there_whole_or_not_at_all(
-    capsys: pytest.CaptureFixture[str],
+    record_property: Record,
 ) -> None:
     """Killed at each statement and file of the first start; the next one begins again."""
     async with running_daemon(SCRIPT, check=False, follow=False) as daemon:
@@ -178,7 +177,7 @@ async def test_a_store_that_is_being_made_is_there_whole_or_not_at_all(
             assert not list(daemon.state.glob("*.new*"))
             await daemon.stop()
             sound(daemon)
-    say(capsys, points.report("the making of a store"))
+    record_property("told", points.report("the making of a store"))
 
 
 def as_first_schema(path: Path) -> None:
@@ -207,7 +206,7 @@ def as_first_schema(path: Path) -> None:
 
 @pytest.mark.timeout(LONG)
 async def test_a_migration_is_done_whole_or_not_at_all(
-    capsys: pytest.CaptureFixture[str],
+    record_property: Record,
 ) -> None:
     """Killed at each of its statements: nothing of the old store is gone, and the next start does
     it.
@@ -238,7 +237,7 @@ async def test_a_migration_is_done_whole_or_not_at_all(
             await daemon.stop()
             sound(daemon)
             assert daemon.journal.rows()[: len(before)] == before, points.kills[-1]
-    say(capsys, points.report("migration"))
+    record_property("told", points.report("migration"))
 
 
 # -- sealing and deleting -------------------------------------------------------------------------
@@ -247,7 +246,7 @@ async def test_a_migration_is_done_whole_or_not_at_all(
 @pytest.mark.timeout(LONG)
 @pytest.mark.parametrize("pattern", [r"^sql INSERT INTO segments", r"^sql PRAGMA incremental_vac"])
 async def test_killed_while_sealing_no_event_is_gone_or_there_twice(
-    pattern: str, capsys: pytest.CaptureFixture[str]
+    pattern: str, record_property: Record
 ) -> None:
     """Before each statement that seals, and where the file is shortened: readers cannot tell."""
     host = {"journal": {"seal_after": 3600}}
@@ -272,12 +271,12 @@ async def test_killed_while_sealing_no_event_is_gone_or_there_twice(
         points.disarm()
         saved.put_back()
         await daemon.start()
-    say(capsys, points.report("sealing"))
+    record_property("told", points.report("sealing"))
 
 
 @pytest.mark.timeout(LONG)
 async def test_killed_while_deleting_a_session_is_there_whole_or_gone_whole(
-    capsys: pytest.CaptureFixture[str],
+    record_property: Record,
 ) -> None:
     """Before each statement that deletes a session by its age; the next start goes on with it."""
     host = {"journal": {"seal_after": 0}}
@@ -308,7 +307,7 @@ async def test_killed_while_deleting_a_session_is_there_whole_or_gone_whole(
             rows = daemon.journal.rows()
             assert len({row.offset for row in rows}) == len(rows)
             assert {row.session_id for row in rows} == {None, new}
-    say(capsys, points.report("the deletion of a session"))
+    record_property("told", points.report("the deletion of a session"))
 
 
 def sessions_of(daemon: Daemon) -> list[str]:
@@ -320,7 +319,7 @@ def sessions_of(daemon: Daemon) -> list[str]:
 
 @pytest.mark.timeout(LONG)
 async def test_a_backup_that_is_killed_leaves_no_half_and_harms_nothing(
-    capsys: pytest.CaptureFixture[str],
+    record_property: Record,
 ) -> None:
     """In each of its steps, while a turn streams: what it left is removed by the next one."""
     async with running_daemon(SCRIPT) as daemon:
@@ -353,4 +352,4 @@ async def test_a_backup_that_is_killed_leaves_no_half_and_harms_nothing(
         await daemon.client.backup(str(target), force=True)
         assert check_store(target, here=False).is_clean
         assert [path.name for path in daemon.folder.glob(".*part_*")] == []
-    say(capsys, points.report("backup"))
+    record_property("told", points.report("backup"))

@@ -2,27 +2,43 @@
 
 import os
 import random
+from collections.abc import Callable
 
 import pytest
 
-from tests.crash.ordeal import SCRIPT, Ordeal
+from tests.crash.load import SCRIPT
+from tests.crash.ordeal import Ordeal
 from tests.support.daemon import running_daemon
 
 #: Kills in one run of this test; `make crash N=200` asks for more.
 KILLS = int(os.environ.get("ACPHOST_CRASH_KILLS", "5"))
+#: So many of them hit one store; then another is begun.
+CHAPTER = 20
 SEED = int(os.environ.get("ACPHOST_CRASH_SEED", "0")) or random.SystemRandom().randrange(1 << 30)
+CHAPTERS = [
+    pytest.param(number, min(CHAPTER, KILLS - begin), id=f"chapter-{number}")
+    for number, begin in enumerate(range(0, KILLS, CHAPTER))
+]
+HOST = {"journal": {"seal_after": 0}}
+#: A dying agent is not to come to rest.
+AGENT = {"restart": {"limit": 1000, "window": 1}}
 
 
-@pytest.mark.timeout(60 + 10 * KILLS)
+@pytest.mark.timeout(60 + 15 * min(KILLS, CHAPTER))
+@pytest.mark.parametrize(("chapter", "kills"), CHAPTERS)
 async def test_random_kills_lose_repeat_and_leave_nothing(
-    capsys: pytest.CaptureFixture[str],
+    chapter: int, kills: int, record_property: Callable[[str, object], None]
 ) -> None:
-    """Floods, queues, questions and sealing, cut anywhere; one store goes through all of it."""
-    async with running_daemon(SCRIPT, host={"journal": {"seal_after": 0}}, check=False) as daemon:
-        ordeal = Ordeal(daemon, SEED)
-        for _ in range(KILLS):
-            await ordeal.round()
+    """Floods, queues, questions, backups and sealing, cut anywhere; one store goes through all."""
+    async with running_daemon(SCRIPT, agent=AGENT, host=HOST, check=False, follow=False) as daemon:
         await daemon.stop()
-        tally = ordeal.finish()
-    with capsys.disabled():
-        print(f"\n{tally}")
+        ordeal = Ordeal(daemon, SEED + chapter)
+        for _ in range(kills):
+            await ordeal.life()
+        daemon.wrapper = []
+        await daemon.start(is_followed=False)
+        await daemon.client.backup(str(daemon.folder / "backup.db"), force=True)
+        await daemon.stop()
+        ordeal.finish()
+    record_property("told", f"crash: seed {SEED + chapter}, {kills} kills on one store")
+    record_property("tally", dict(ordeal.tally))

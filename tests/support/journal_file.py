@@ -52,12 +52,12 @@ class JournalFile:
         finally:
             connection.close()
 
-    def rows(self) -> list[Row]:
-        """Every event, in the order of the journal."""
+    def rows(self, after: int = 0) -> list[Row]:
+        """Every event behind an offset, in the order of the journal."""
         whole = Bounds(limit=1 << 40, max_bytes=1 << 60)
         connection = sqlite3.connect(self.path, isolation_level=None)
         with closing(connection), snapshot(connection):
-            rows = History(connection, SegmentCache()).after_offset(0, whole)
+            rows = History(connection, SegmentCache()).after_offset(after, whole)
         return [
             Row(
                 row.offset, row.session_id, row.seq, row.run_id, row.kind, row.payload,
