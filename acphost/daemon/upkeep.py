@@ -1,4 +1,4 @@
-"""What is done to the journal in the background: ended runs are sealed, old sessions deleted."""
+"""What is done in the background: ended runs are sealed, old sessions and free memory given up."""
 
 from collections.abc import Callable
 
@@ -6,6 +6,7 @@ import anyio
 
 from acphost.archive.retention import Doomed, Keeper, Rules
 from acphost.archive.seal import Sealer
+from acphost.daemon.memory import give_memory_back
 from acphost.errors import StorageError
 from acphost.ids import epoch_ms
 from acphost.journal.store import Store
@@ -35,6 +36,7 @@ class Upkeep:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._sealer.run)
             tasks.start_soon(self._keeper.run)
+            tasks.start_soon(give_memory_back, lambda: self._store.writer.head)
 
     async def retention(self, *, dry_run: bool) -> RetentionDone:
         """Delete what goes by the rules now, or only tell."""
