@@ -28,6 +28,7 @@ from acphost.archive.fsck import check_store
 from acphost.errors import StorageError
 from acphost.journal.store import Store, open_store
 from acphost.journal.writer import SessionLog, WriterOptions
+from acphost.provider.agents.registry import TRAITS
 from acphost.provider.switchboard import AgentRequest
 from acphost.session import closing
 from acphost.session.decisions import DecisionDesk
@@ -175,7 +176,7 @@ class RecoveryMachine(RuleBasedStateMachine):
 
     def _first(self, store: Store) -> Life:
         row = session_row(store.writer.next_session_key())
-        desk = DecisionDesk(row, "acp", self.clock)
+        desk = DecisionDesk(row, TRAITS["acp"], self.clock)
         state = SessionState(row, RunQueue(1000), desk)
         life = Life(store, SessionLog(row.key, row.session_id), state, self.clock)
         life.scribe.write([note(Kind.SESSION_CREATED)])
@@ -185,7 +186,7 @@ class RecoveryMachine(RuleBasedStateMachine):
         """As a house brings a session back to life."""
         row = await store.reader.session_by_key(1)
         assert row is not None, "the session is gone"
-        desk = DecisionDesk(row, "acp", self.clock)
+        desk = DecisionDesk(row, TRAITS["acp"], self.clock)
         state = SessionState(row, RunQueue(1000), desk)
         for run in await store.reader.queued(row.key):
             content = await store.reader.prompt(run.key)
@@ -255,8 +256,8 @@ class RecoveryMachine(RuleBasedStateMachine):
         call = f"c{len(self.model.open_tools)}"
 
         def step() -> None:
-            turn.open_tools.follow(Kind.TOOL_STARTED, call)
-            self.life.scribe.write([note(Kind.TOOL_STARTED, {"toolCallId": call}, run=turn.run)])
+            kind, _ = turn.calls.follow(Kind.TOOL_STARTED, call)
+            self.life.scribe.write([note(kind, {"toolCallId": call}, run=turn.run)])
 
         self.on_loop(step)
         self.model.open_tools.add(call)
@@ -271,10 +272,10 @@ class RecoveryMachine(RuleBasedStateMachine):
 
         def step() -> str:
             asked = AgentRequest(1, "session/request_permission", QUESTION, None)  # type: ignore[arg-type]
-            question, change = state.desk.open(asked, turn.run, timeout=None)
-            assert question is not None
-            self.life.scribe.write(change.drafts, statements=change.statements)
-            return question.row.permission_id
+            opened = state.desk.open(asked, turn.run, timeout=None)
+            assert opened.question is not None
+            self.life.scribe.write(opened.change.drafts, statements=opened.change.statements)
+            return opened.question.row.permission_id
 
         self.model.questions[str(self.on_loop(step))] = "pending"
         self.done()
@@ -336,7 +337,7 @@ class RecoveryMachine(RuleBasedStateMachine):
 
         def step() -> None:
             _, change = state.desk.withdraw_all("the turn ended")
-            before = [*closing.abandoned_tools(turn.run, turn.open_tools), *change.drafts]
+            before = [*closing.abandoned_tools(turn.run, turn.calls), *change.drafts]
             ending = Ending(status=RunStatus(status))
             drafts = closing.conclude(
                 turn.run, ending, before, next_seq=self.life.scribe.next_seq, now=self.clock()
