@@ -155,10 +155,10 @@ class CutMachine(RuleBasedStateMachine):
         self.followers: list[Follower] = []
         self.session = ""
 
-    @initialize()
-    def begin(self) -> None:
-        """A session of its own for each example."""
-        self.bench.wire.left = {"up": None, "down": None}
+    @initialize(count=st.integers(0, 3000))
+    def begin(self, count: int) -> None:
+        """A session of its own for each example, and a first cut."""
+        self.bench.wire.left = {"up": None, "down": count}
         self.session = self.portal.call(self.bench.daemon.session)
 
     @rule(count=st.integers(1, 60), is_awaited=st.booleans())
@@ -187,7 +187,7 @@ class CutMachine(RuleBasedStateMachine):
 
         self.portal.call(step)
 
-    @rule(count=st.one_of(st.integers(0, 300), st.integers(300, 20_000)),
+    @rule(count=st.one_of(st.integers(0, 300), st.integers(300, 5000)),
           way=st.sampled_from(["down", "down", "up"]))  # fmt: skip
     def cut(self, count: int, way: str) -> None:
         """So many bytes from now the connection breaks."""
@@ -248,4 +248,4 @@ class TestCutConnections(CutMachine.TestCase):  # type: ignore[valid-type,misc] 
         cuts = CutMachine.bench.wire.cuts
         for scope in cls._scopes:
             scope.__exit__(None, None, None)
-        assert cuts > 10, "hardly anything was cut"
+        assert cuts > 3, "hardly anything was cut"
