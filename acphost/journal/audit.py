@@ -28,7 +28,7 @@ from acphost.journal.audit_selects import (
     AuditedSegment,
     AuditedSession,
 )
-from acphost.journal.file import SCHEMA_VERSION, check_header, check_identity
+from acphost.journal.file import SCHEMA_VERSION, check_identity, check_size
 from acphost.journal.history import Bounds, History
 from acphost.journal.migrations import MIGRATIONS, migrate, schema_version
 from acphost.journal.segment_cache import SegmentCache
@@ -197,7 +197,7 @@ def audit(path: Path) -> Generator[Audit]:
 
 def open_to_read(path: Path) -> sqlite3.Connection:
     """A connection that cannot write. Raises StoreRefusedError for what is no store of ours."""
-    check_header(path)
+    check_size(path)
     try:
         connection = _connected(path, "mode=ro")
     except sqlite3.OperationalError as exc:

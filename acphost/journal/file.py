@@ -15,7 +15,6 @@ from acphost.journal.migrations import MIGRATIONS, migrate, schema_version
 APPLICATION_ID = 0x61637068
 SCHEMA_VERSION = MIGRATIONS[-1].number
 
-_MAGIC = b"SQLite format 3\0"
 #: A store too big to be checked in this many seconds is opened as far as it was found sound.
 _CHECK_SECONDS = 5.0
 _LOCK_SECONDS = 1.0
@@ -86,7 +85,7 @@ def _check(path: Path, at: int) -> Origin:
     # Whoever was making them has not lived to the end of it: the caller holds the lock now.
     _remove(path.with_name(path.name + ".new"))
     _remove(half_restored(path))
-    check_header(path)
+    check_size(path)
     try:
         with closing(
             sqlite3.connect(path, timeout=_LOCK_SECONDS, isolation_level=None)
@@ -114,22 +113,23 @@ def _check(path: Path, at: int) -> Origin:
         ) from exc
 
 
-def check_header(path: Path) -> None:
-    """Raises StoreRefusedError unless the file begins like a database."""
+def check_size(path: Path) -> None:
+    """Raises StoreRefusedError for what cannot be a database at all.
+
+    It does not open the file: when a process closes any descriptor of it, all locks that its other
+    connections hold there are gone, and with them the log they write to (POSIX record locks).
+    """
     try:
-        with path.open("rb") as file:
-            header = file.read(len(_MAGIC))
+        size = path.stat().st_size
     except OSError as exc:
         raise StoreRefusedError(
             f"cannot read the store {path}: {exc.strerror}", path=str(path)
         ) from exc
-    if not header:
+    if not size:
         raise StoreRefusedError(
             f"{path} is empty (0 bytes), which no store ever is: its content is lost; {_CURE}",
             path=str(path),
         )
-    if header != _MAGIC:
-        raise StoreRefusedError(f"{path} is not a database, or damaged; {_CURE}", path=str(path))
 
 
 def check_identity(connection: sqlite3.Connection, path: Path) -> None:

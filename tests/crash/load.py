@@ -6,7 +6,13 @@ from dataclasses import dataclass, field
 import anyio
 
 from acphost.client.client import Client
-from acphost.errors import AcpHostError, ConnectionLostError, DaemonUnreachableError
+from acphost.errors import (
+    AcpHostError,
+    ConnectionLostError,
+    DaemonUnreachableError,
+    StorageError,
+    StorageFullError,
+)
 from tests.support.daemon import Daemon
 
 SESSIONS = 3
@@ -75,7 +81,7 @@ class Load:
                     if self._dice.random() < 0.3:
                         tasks.start_soon(self._back_up, client)
         except (AcpHostError, ExceptionGroup, OSError) as exc:
-            # Only that the daemon has died is nothing to speak of.
+            # Only that the daemon has died, or its disk is full, is nothing to speak of.
             _, wrong = _split(exc)
             if wrong is not None:
                 raise wrong from None
@@ -127,7 +133,9 @@ class Load:
 
 
 def _is_death(exc: BaseException) -> bool:
-    return isinstance(exc, ConnectionLostError | DaemonUnreachableError | OSError)
+    """Or the disk's: what cannot be kept is refused, and the client comes back in the next life."""
+    gone = ConnectionLostError | DaemonUnreachableError | OSError
+    return isinstance(exc, gone | StorageError | StorageFullError)
 
 
 def _split(exc: BaseException) -> tuple[BaseException | None, BaseException | None]:

@@ -1,21 +1,26 @@
 """kill -9 of the daemon under load, over and over, on one store.
 
 Each life gets floods, a queue, questions, cancels and backups from several clients, some of which
-are killed themselves, as are agents; it ends at a random moment, or at a named point that it
-reaches for the n-th time. Then what every client was told is held against what is on disk. The seed
-is printed; the same seed gives the same choices.
+are killed themselves, as are agents; the disk may be full, or the store locked. It ends at a random
+moment, or at a named point that it reaches for the n-th time. Then what every client was told is
+held against what is on disk. The seed is printed; the same seed gives the same
+choices.
 """
 
 import json
 import os
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
+import time
 from collections import Counter
+from contextlib import closing, suppress
 from pathlib import Path
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from acphost.archive.fsck import check_store
@@ -128,6 +133,11 @@ class Ordeal:
             with anyio.move_on_after(PATIENCE):
                 await self._flowing.wait()
         await anyio.sleep(dice.uniform(0.0, LATEST))
+        if dice.random() < 0.2:
+            self._fill_the_disk()
+            await anyio.sleep(dice.uniform(0.0, LATEST))
+        elif dice.random() < 0.2:
+            await anyio.to_thread.run_sync(self._lock_the_store, dice.uniform(0.0, LATEST))
         if dice.random() < 0.3:
             self._kill_an_agent()
         if dice.random() < 0.4:
@@ -167,6 +177,26 @@ class Ordeal:
         if pids:
             os.kill(self._dice.choice(pids), signal.SIGKILL)
             self.tally["kills of an agent"] += 1
+
+    def _fill_the_disk(self) -> None:
+        """From here to the end of this life there is little room left."""
+        journal = self._daemon.journal.path
+        wal = journal.with_name(journal.name + "-wal")
+        largest = max(path.stat().st_size for path in (journal, wal) if path.exists())
+        with suppress(ProcessLookupError):  # it has come to its point
+            self._daemon.limit_file_size(largest + self._dice.randrange(200_000))
+            self.tally["full disks"] += 1
+
+    def _lock_the_store(self, seconds: float) -> None:
+        """As another program would that has a look at it, and takes its time."""
+        with closing(sqlite3.connect(self._daemon.journal.path, isolation_level=None)) as other:
+            try:
+                other.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError:
+                return  # the daemon is just writing
+            time.sleep(seconds)
+            other.execute("ROLLBACK")
+        self.tally["locks by another program"] += 1
 
     def _launches(self, which: str = "") -> set[str]:
         rows = self._daemon.journal.query(f"SELECT launch_id FROM processes {which}")  # noqa: S608

@@ -203,3 +203,23 @@ async def test_a_kill_in_the_middle_of_a_backup() -> None:
             assert (await say(daemon, "fsck", str(target))).code == 0
         await daemon.start()
         assert (await say(daemon, "fsck")).code == 0
+
+
+async def test_who_looks_at_the_store_after_a_backup_takes_nothing_away() -> None:
+    """Locks of a process end with any descriptor of the file it closes: then a stranger who is the
+    last to leave, as it seems to him, would remove the log that the daemon goes on writing to.
+    """
+    async with running_daemon(SCRIPT) as daemon:
+        session = await daemon.session()
+        await daemon.ask(session, "before")
+        await daemon.client.backup(str(daemon.folder / "copy.db"))
+        wal = daemon.journal.path.with_name("journal.db-wal")
+        inode = wal.stat().st_ino
+        assert daemon.journal.query("SELECT * FROM runs")
+        assert wal.stat().st_ino == inode
+        run = await daemon.ask(session, "after")
+        await daemon.kill()
+
+        (kept,) = daemon.journal.query("SELECT * FROM runs WHERE run_id = ?", run.host_run_id)
+        assert kept["status"] == "completed"
+        await daemon.start()
