@@ -9,6 +9,7 @@ from acphost.cli.exits import CommandError, Exit
 from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
 from acphost.cli.places import STORE_NAME, size, state_dir_of
+from acphost.cli.progress import working
 from acphost.cli.screen import out
 from acphost.daemon.backups import read_secrets, secrets_folder
 from acphost.errors import ConnectionLostError, DaemonUnreachableError, StoreRefusedError
@@ -27,7 +28,8 @@ def run(options: Options) -> int:
         raise CommandError(f"there is no store at {store}", StoreRefusedError.exit_code)
     done = None
     if lock_holder(state_dir) is not None:
-        done = anyio.run(_by_daemon, options, target, store)
+        with working("copying", "the store"):
+            done = anyio.run(_by_daemon, options, target, store)
     done = done or _by_hand(options, target, store)
     if options.json:
         print_json(done)
@@ -54,7 +56,8 @@ async def _by_daemon(options: Options, target: Path, store: Path) -> BackupDone 
 
 def _by_hand(options: Options, target: Path, store: Path) -> BackupDone:
     secrets = read_secrets(secrets_folder(store)) if options.with_secrets else None
-    copied = back_up(store, target, force=options.force, secrets=secrets)
+    with working("copying", "the store"):
+        copied = back_up(store, target, force=options.force, secrets=secrets)
     return BackupDone(
         path=str(target),
         bytes=copied.bytes,

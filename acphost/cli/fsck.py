@@ -1,6 +1,5 @@
 """`acphost fsck`: check the store, or a backup, without changing it."""
 
-import time
 from pathlib import Path
 
 from acphost.archive.fsck import check_store
@@ -9,12 +8,10 @@ from acphost.cli.exits import CommandError, Exit
 from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
 from acphost.cli.places import STORE_NAME, state_dir_of
+from acphost.cli.progress import Progress
 from acphost.cli.screen import Pen, err, out
 from acphost.errors import StoreRefusedError
 from acphost.transport.lock import lock_holder
-
-#: Between two lines of progress, in seconds: what is done sooner needs none.
-_QUIET = 0.5
 
 
 def run(options: Options) -> int:
@@ -34,7 +31,7 @@ def examine(path: Path, *, here: bool | None = None) -> Report:
         raise CommandError(f"there is no store at {path}", StoreRefusedError.exit_code)
     is_home = path.name == STORE_NAME if here is None else here
     holder = lock_holder(path.parent) if is_home else None
-    progress = _Progress(err())
+    progress = Progress(err(), "checking")
     try:
         return check_store(path, daemon_pid=holder, here=is_home, progress=progress)
     finally:
@@ -81,28 +78,3 @@ def as_json(report: Report) -> dict[str, object]:
         "moreFindings": report.untold,
         "notes": report.notes,
     }
-
-
-class _Progress:
-    """One line on a terminal that tells how far it is; nothing elsewhere."""
-
-    def __init__(self, pen: Pen) -> None:
-        self._pen = pen
-        self._next = time.monotonic() + _QUIET
-        self._is_shown = False
-
-    def __call__(self, what: str, done: int, total: int | None) -> None:
-        now = time.monotonic()
-        if not self._pen.is_terminal or now < self._next:
-            return
-        self._next = now + _QUIET
-        self._is_shown = True
-        part = "…" if not total else f"{done} of {total}"
-        self._pen.stream.write(f"\r\x1b[Kchecking {what} {part}")
-        self._pen.stream.flush()
-
-    def clear(self) -> None:
-        """Take the line away."""
-        if self._is_shown:
-            self._pen.stream.write("\r\x1b[K")
-            self._pen.stream.flush()

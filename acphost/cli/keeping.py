@@ -38,6 +38,16 @@ def add_commands(command: Command) -> None:
     _lines(logs)
     logs.add_argument("--json", action="store_true", help="print the lines as they are")
 
+    completion = command("completion", "print a completion script for a shell")
+    completion.add_argument("shell", choices=["bash", "zsh", "fish"])
+    completion.epilog = (
+        "bash: source <(acphost completion bash). zsh: write it as _acphost into a folder of "
+        "$fpath. fish: write it as acphost.fish into ~/.config/fish/completions."
+    )
+    helps = command("help", "show the help of a command, or a subject: exits, man")
+    helps.add_argument("subject", metavar="COMMAND|exits|man", nargs="?")
+    helps.epilog = "`acphost help man` prints the man page: acphost help man | man -l -"
+
 
 def _lines(added: argparse.ArgumentParser) -> None:
     added.add_argument("-f", "--follow", action="store_true", help="go on as lines come")

@@ -15,7 +15,7 @@ seconds what it does, with nothing installed and nothing left behind."""
 
 EXITS = """\
 exit codes: 0 done; 1 failed; 2 wrong usage; 3 a daemon runs already; 69 no daemon; 75 try again;
-77 not permitted; 78 configuration; 130 interrupted"""
+77 not permitted; 78 configuration; 130 interrupted. `acphost help exits` tells more."""
 
 Options = argparse.Namespace
 Command = Callable[..., argparse.ArgumentParser]
@@ -36,7 +36,7 @@ def parse(words: Sequence[str]) -> Options:
     """Read the command line; ends the program with 2 and the usage where it is wrong."""
     if words[:1] == [FAKE_AGENT]:
         return Options(module="fake_agent", arguments=list(words[1:]))
-    parser = _parser()
+    parser = make_parser()
     options = parser.parse_args(
         words, Options(module=None, socket=None, state_dir=None, config=None, host=None)
     )
@@ -48,7 +48,8 @@ def parse(words: Sequence[str]) -> Options:
     return options
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """All commands with their options."""
     shared = _shared_options()
     parser = argparse.ArgumentParser(
         prog="acphost",

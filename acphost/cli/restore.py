@@ -11,6 +11,7 @@ from acphost.cli.fsck import examine, show
 from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
 from acphost.cli.places import STORE_NAME, state_dir_of
+from acphost.cli.progress import working
 from acphost.cli.screen import out
 from acphost.daemon.backups import secrets_folder
 from acphost.errors import ConflictError
@@ -59,7 +60,8 @@ def _restore(backup: Path, state_dir: Path, *, force: bool) -> Restored:
             "nothing was changed: the check of the backup found something; --force restores it"
             " in spite of that"
         )
-    restored = replace_store(backup, store, at=epoch_ms(), aside=_dated(store))
+    with working("restoring", str(backup)):
+        restored = replace_store(backup, store, at=epoch_ms(), aside=_dated(store))
     anyio.run(_keep_secrets, Vault(secrets_folder(store)), restored.secrets)
     return restored
 

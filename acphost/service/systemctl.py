@@ -111,7 +111,7 @@ class Systemd:
         if gone:
             await self._tell("daemon-reload")
             await self._ask("reset-failed", SERVICE, SOCKET)
-            remove_empty(self.folder, above=1)
+            remove_empty(self.folder, above=2)
         return gone
 
     async def state(self) -> ServiceState:

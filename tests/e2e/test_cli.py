@@ -157,7 +157,7 @@ async def test_at_a_terminal_a_question_is_asked(daemon: Throwaway) -> None:
         await person.type("perhaps\n")
         await person.type("1\n")
         assert await person.rest() == 0
-    assert "answered by acphost: allow_once" in person.seen
+    assert f"answered by acphost (uid:{os.getuid()}): allow_once" in person.seen
     assert "✓ Write notes.md" in person.seen
     assert "nothing was touched" in person.seen
 

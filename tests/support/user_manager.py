@@ -33,6 +33,8 @@ class UserManager:
         self._process = process
         self._log = log
         self.environ = _environment(folder)
+        #: The program that is under test.
+        self.program = Path(sys.executable).parent / "acphost"
 
     @property
     def units(self) -> Path:
@@ -56,8 +58,7 @@ class UserManager:
 
     def acphost(self, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run the program that is under test."""
-        program = Path(sys.executable).parent / "acphost"
-        return self.run(str(program), *words, check=check)
+        return self.run(str(self.program), *words, check=check)
 
     def systemctl(self, *words: str, check: bool = True) -> str:
         """Ask the manager."""
