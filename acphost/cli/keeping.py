@@ -36,6 +36,11 @@ def add_commands(command: Command) -> None:
 
     logs = command("logs", "show what the daemon has logged, wherever its log is")
     _lines(logs)
+    logs.add_argument(
+        "--trouble",
+        action="store_true",
+        help="instead, what went wrong with agents lately: complaints, failed tools, refusals",
+    )
     logs.add_argument("--json", action="store_true", help="print the lines as they are")
 
     completion = command("completion", "print a completion script for a shell")

@@ -9,9 +9,10 @@ import msgspec
 
 from acphost.cli.daemon import reach
 from acphost.cli.exits import CommandError, Exit
+from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
 from acphost.cli.places import state_dir_of
-from acphost.cli.screen import Pen, err, out
+from acphost.cli.screen import Pen, err, out, short
 from acphost.errors import AgentUnavailableError, ConnectionLostError, DaemonUnreachableError
 from acphost.log import line_of
 from acphost.service.choice import manager_of
@@ -27,7 +28,24 @@ def run(options: Options) -> int:
 
 
 async def _logs(options: Options) -> int:
+    if options.trouble:
+        return await _trouble(options)
     return await show_log(await _command(options), as_is=options.json)
+
+
+async def _trouble(options: Options) -> int:
+    async with reach(options) as client:
+        told = await client.trouble(limit=max(1, min(options.lines, 500)))
+    if options.json:
+        print_json(told)
+        return Exit.OK
+    pen = out()
+    for each in reversed(told.items):
+        where = f"{each.agent_id} {short(each.session_id)}"
+        pen.line(f"{each.at} {pen.paint(each.kind, 'yellow')} {where}: {pen.safe(each.text)}")
+    if not told.items:
+        pen.line("no trouble lately", "green")
+    return Exit.OK
 
 
 async def _command(options: Options) -> list[str]:

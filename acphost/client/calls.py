@@ -14,6 +14,7 @@ from acphost.wire.base import Position, parse_position
 from acphost.wire.event import Event
 from acphost.wire.grants import Access, Grant, GrantAddParams, GrantRemoveParams
 from acphost.wire.runtime import RuntimeStarted
+from acphost.wire.trouble import RuntimeHealth, RuntimeLogs, RuntimeLogsParams
 from acphost.wire.usage import UsageProjection
 
 T = TypeVar("T")
@@ -299,6 +300,15 @@ class Calls(ABC):
         """The agents' processes and what they started, with memory and age."""
         given = params.ProcessesParams(session_id=session_id)
         return (await self._page("runtime/processes", given, host.ProcessRecord)).items
+
+    async def trouble(self, session_id: str | None = None, *, limit: int = 50) -> RuntimeLogs:
+        """What went wrong lately, the newest first: complaints, failed tools, refusals."""
+        given = RuntimeLogsParams(session_id=session_id, limit=limit)
+        return await self.request("runtime/logs", given, RuntimeLogs)
+
+    async def health(self) -> RuntimeHealth:
+        """What the daemon rests on: whether agents can be started and events be kept."""
+        return await self.request("runtime/health", None, RuntimeHealth)
 
     async def statuses(self) -> list[host.RuntimeStatus]:
         """The same of all sessions."""

@@ -28,6 +28,7 @@ from acphost.server.subscription import Subscription, View
 from acphost.session.agents import AgentDesk
 from acphost.session.commands import Commands
 from acphost.session.house import House
+from acphost.session.logbook import Logbook
 from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries
 from acphost.session.status import StatusBoard
@@ -45,6 +46,7 @@ from acphost.wire.host import (
     RetentionDone,
 )
 from acphost.wire.params import BackupParams
+from acphost.wire.trouble import RuntimeHealth, StoreHealth
 
 #: Areas whose answers are true at any time: events are history, whatever their runs are now.
 _ALWAYS = frozenset({"initialize", "host", "agent", "events"})
@@ -87,6 +89,7 @@ class DaemonHost:
         self.upkeep = Upkeep(store, house, settings_now)
         self.board = StatusBoard(house, self.queries, pool, settings_now, epoch_ms)
         self.processes = ProcessBoard(store.reader, pool, house, epoch_ms)
+        self.logbook = Logbook(store.reader, self.queries)
         self.agent_desk = AgentDesk(
             pool, store.reader, store.writer, lambda: configuration.environ, epoch_ms
         )
@@ -175,6 +178,16 @@ class DaemonHost:
     async def backup(self, params: BackupParams) -> BackupDone:
         """Copy the store into a file, while the work goes on."""
         return await self._backups.make(params)
+
+    async def health(self) -> RuntimeHealth:
+        """What the daemon rests on: agents and store."""
+        health = self._store.writer.health
+        return RuntimeHealth(
+            agents=[await self.agent_desk.check(agent_id) for agent_id in self._settings.agents],
+            store=StoreHealth(
+                state=health.state, reason=health.reason, since=optional_timestamp(health.since)
+            ),
+        )
 
     async def stats(self) -> Raw:
         """Figures for people and monitors; no promise about members but those of `storage`."""

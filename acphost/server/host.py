@@ -10,6 +10,7 @@ from acphost.server.subscription import Subscription, View
 from acphost.session.agents import AgentDesk
 from acphost.session.commands import Commands
 from acphost.session.house import House
+from acphost.session.logbook import Logbook
 from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries
 from acphost.session.status import StatusBoard
@@ -23,6 +24,7 @@ from acphost.wire.host import (
     RetentionDone,
 )
 from acphost.wire.params import BackupParams
+from acphost.wire.trouble import RuntimeHealth
 
 
 class Host(Protocol):
@@ -34,6 +36,7 @@ class Host(Protocol):
     board: StatusBoard
     processes: ProcessBoard
     agent_desk: AgentDesk
+    logbook: Logbook
     info: HostInfo
     store_id: str
 
@@ -53,6 +56,9 @@ class Host(Protocol):
 
     async def stats(self) -> Raw:
         """Figures of the daemon."""
+
+    async def health(self) -> RuntimeHealth:
+        """What the daemon rests on."""
 
     async def schema(self) -> Raw:
         """What the socket speaks, as JSON Schema."""

@@ -21,6 +21,7 @@ from acphost.server.access import Access, authorise, role_of
 from acphost.server.agent_methods import AgentMethods
 from acphost.server.connection import ClientConnection, Identity
 from acphost.server.host import Host
+from acphost.server.runtime_methods import RuntimeMethods
 from acphost.server.subscribing import Subscribing
 from acphost.session.views import decision_view
 from acphost.wire import params as p
@@ -48,6 +49,7 @@ from acphost.wire.host import (
 )
 from acphost.wire.revision import SCHEMA_REVISION
 from acphost.wire.runtime import RuntimeStarted
+from acphost.wire.trouble import RuntimeLogsParams
 from acphost.wire.usage import UsageProjection
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -84,6 +86,7 @@ class Methods:
         self._house = host.house
         self._commands = host.commands
         self._agents = AgentMethods(host)
+        self._runtime = RuntimeMethods(host)
         self._subscribing = Subscribing(host)
         self._queries = host.queries
         self._registry: MethodRegistry[ClientConnection] = MethodRegistry()
@@ -131,6 +134,8 @@ class Methods:
             Method("runtime/status", p.RuntimeStatusParams, every, self._runtime_status),
             Method("runtime/start", p.SessionParams, every, self._runtime_start),
             Method("runtime/reset", p.RuntimeResetParams, every, self._runtime_reset),
+            Method("runtime/logs", RuntimeLogsParams, every, self._runtime.logs),
+            Method("runtime/health", p.NoParams, every, self._runtime.health),
             Method("runtime/processes", p.ProcessesParams, every, self._processes),
             Method("grant/list", p.NoParams, every, self._grant_list),
             Method("grant/add", GrantAddParams, every, self._grant_add),

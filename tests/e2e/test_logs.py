@@ -47,6 +47,15 @@ async def test_a_log_of_its_own() -> None:
         assert "stopping" in acphost(daemon, "logs").stdout
 
 
+async def test_trouble_with_agents() -> None:
+    async with running_daemon('ON prompt\n    ERR "out of luck\\n"\n    EXIT 70\n') as daemon:
+        assert "no trouble" in acphost(daemon, "logs", "--trouble").stdout
+        await daemon.ask(await daemon.session(), "hi")
+        assert "acp_stderr fake " in acphost(daemon, "logs", "--trouble").stdout
+        told = json.loads(acphost(daemon, "logs", "--trouble", "--json").stdout)
+        assert told["items"][0]["text"] == "out of luck"
+
+
 async def test_following_it() -> None:
     """`-f` goes on until it is stopped."""
     async with running_daemon("") as daemon:

@@ -207,6 +207,8 @@ class Play:
         await self._ended(await self._send("hello again", "r-8"))
         await self._call("runtime/status", {"sessionId": self._session})
         await self._call("runtime/processes", {"sessionId": self._session})
+        await self._call("runtime/logs", {"sessionId": self._session, "limit": 10})
+        await self._call("runtime/health")
         await self._call("usage/get", {"sessionId": self._session})
         await self._call("runtime/start", {"sessionId": self._session})
         await self._call("runtime/reset", {"sessionId": self._session, "next": "continue"})

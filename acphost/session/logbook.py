@@ -1,0 +1,130 @@
+"""What went wrong lately, gathered from the journal when somebody asks."""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from acphost.journal.event import EventRow
+from acphost.journal.reader import Reader
+from acphost.journal.rows import RunRow
+from acphost.session.queries import Queries
+from acphost.wire.base import timestamp
+from acphost.wire.event import Kind
+from acphost.wire.trouble import LogItem, RuntimeLogs, RuntimeLogsParams, Trouble
+
+#: Of how many runs, and how much of the end of each: trouble of long ago is in the journal.
+RUNS, EVENTS, BYTES = 50, 500, 4 << 20
+
+Payload = dict[str, Any]
+
+
+class Logbook:
+    """Reads the ends of the latest runs."""
+
+    def __init__(self, reader: Reader, queries: Queries) -> None:
+        self._reader = reader
+        self._queries = queries
+
+    async def latest(self, params: RuntimeLogsParams) -> RuntimeLogs:
+        """The newest first. Raises SessionNotFoundError."""
+        session_key = None
+        if params.session_id is not None:
+            session_key = (await self._queries.session_row(params.session_id)).key
+        runs, _ = await self._reader.runs(session_key=session_key, limit=RUNS)
+        items: list[LogItem] = []
+        for run in runs:
+            items += reversed(list(told_by(run, await self._end_of(run))))
+            if len(items) >= params.limit:
+                break
+        return RuntimeLogs(items=items[: params.limit])
+
+    async def _end_of(self, run: RunRow) -> list[EventRow]:
+        if run.first_seq is None or run.last_seq is None:
+            return []
+        return await self._reader.events_after_seq(
+            run.session_key,
+            max(run.first_seq - 1, run.last_seq - EVENTS),
+            limit=EVENTS,
+            max_bytes=BYTES,
+            upto_seq=run.last_seq,
+            run_key=run.key,
+        )
+
+
+def told_by(run: RunRow, rows: list[EventRow]) -> Iterator[LogItem]:
+    """The trouble in some events of a run, in order."""
+    known = _Known({}, {})
+    told: set[tuple[Trouble, str]] = set()
+    for row in rows:
+        if row.kind not in _INTERESTING:
+            continue
+        payload = _payload(row)
+        found = _found(row.kind, payload, known)
+        # An agent's last words stand in the end of the run, too.
+        if found is not None and (found[0] is not Trouble.STDERR or found not in told):
+            told.add(found)
+            yield LogItem(
+                at=timestamp(row.at),
+                kind=found[0],
+                session_id=run.session_id,
+                host_run_id=run.run_id,
+                agent_id=run.agent_id,
+                text=found[1],
+            )
+
+
+_INTERESTING = frozenset(
+    {
+        Kind.AGENT_STDERR,
+        Kind.RUN_FAILED,
+        Kind.RUN_INTERRUPTED,
+        Kind.TOOL_STARTED,
+        Kind.TOOL_UPDATED,
+        Kind.TOOL_FAILED,
+        Kind.PERMISSION_REQUESTED,
+        Kind.PERMISSION_RESOLVED,
+    }
+)
+
+
+class _Known(NamedTuple):
+    """What later events refer to."""
+
+    options: dict[str, list[Payload]]
+    titles: dict[str, str]
+
+
+def _found(kind: str, payload: Payload, known: _Known) -> tuple[Trouble, str] | None:
+    match kind:
+        case Kind.AGENT_STDERR if payload.get("text"):
+            return Trouble.STDERR, str(payload["text"]).strip()
+        case Kind.RUN_FAILED | Kind.RUN_INTERRUPTED if payload.get("stderr"):
+            return Trouble.STDERR, str(payload["stderr"]).strip()
+        case Kind.TOOL_FAILED:
+            call = str(payload.get("toolCallId"))
+            return Trouble.TOOL_FAILED, str(payload.get("title") or known.titles.get(call, call))
+        case Kind.TOOL_STARTED | Kind.TOOL_UPDATED if payload.get("title"):
+            known.titles[str(payload.get("toolCallId"))] = str(payload["title"])
+        case Kind.PERMISSION_REQUESTED:
+            known.options[str(payload.get("permissionId"))] = payload.get("options") or []
+        case Kind.PERMISSION_RESOLVED:
+            return _denied(payload, known.options.get(str(payload.get("permissionId")), []))
+    return None
+
+
+def _denied(payload: Payload, options: list[Payload]) -> tuple[Trouble, str] | None:
+    chosen = payload.get("optionId")
+    kinds = [str(each.get("kind")) for each in options if each.get("optionId") == chosen]
+    if chosen is not None and not any(kind.startswith("reject") for kind in kinds):
+        return None
+    by = payload.get("rule") or (payload.get("by") or {}).get("clientName") or "nobody in time"
+    return Trouble.DENIED, f"{chosen or payload.get('outcome')} by {by}"
+
+
+def _payload(row: EventRow) -> Payload:
+    try:
+        value = msgspec.json.decode(row.payload)
+    except msgspec.DecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}
