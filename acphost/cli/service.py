@@ -88,7 +88,8 @@ async def _status(options: Options, manager: ServiceManager) -> int:
         print_json(state)
     else:
         _show(out(), state)
-    return Exit.OK if state.state in _ACTIVE else Exit.FAILURE
+    wakes = state.state == "inactive" and state.socket_state in _ACTIVE
+    return Exit.OK if state.state in _ACTIVE or wakes else Exit.FAILURE
 
 
 def _show(pen: Pen, state: ServiceState) -> None:

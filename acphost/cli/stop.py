@@ -1,5 +1,6 @@
 """`acphost stop`: end the daemon, and wait until it is gone."""
 
+import os
 from contextlib import suppress
 from math import inf
 
@@ -10,6 +11,7 @@ from acphost.cli.exits import Exit
 from acphost.cli.parser import Options
 from acphost.cli.screen import err
 from acphost.errors import ConnectionLostError
+from acphost.service.choice import manager_of
 from acphost.transport.processes import Process, birth, is_alive, wait_gone
 
 #: Running turns may take a while to end; a silent wait looks like a hang.
@@ -33,4 +35,6 @@ async def _stop(options: Options) -> int:
         pen.line("waiting for running turns to end …")
         await wait_gone([daemon], inf)
     pen.line(f"stopped (pid {pid})")
+    if manager_of(os.environ).captured_path() is not None:
+        pen.line("the installed service starts it again as soon as somebody connects", "dim")
     return Exit.OK

@@ -75,6 +75,7 @@ def test_whoever_connects_starts_it(manager: UserManager) -> None:
     assert manager.shown("Result") == "success"
     assert not [line for line in manager.processes() if "acphost" in line]
     assert (manager.runtime / "acphost" / "acphost.sock").is_socket()
+    assert manager.acphost("service", "status").returncode == 0
 
     assert len(json.loads(manager.acphost("ls", "--json").stdout)["items"]) == 1
     assert manager.shown("ActiveState") == "active"
