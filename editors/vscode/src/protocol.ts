@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-f033224d5acb";
+export const schemaRevision = "1-e4cbd6f5b969";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -482,6 +482,16 @@ export interface LiveBinding {
   pid: number | null;
 }
 
+/** One piece of trouble. */
+export interface LogItem {
+  at: string;
+  kind: Trouble;
+  sessionId: string;
+  hostRunId: string | null;
+  agentId: string;
+  text: string;
+}
+
 /** MCP servers passed to the agent. */
 export interface McpStatus {
   status: string;
@@ -909,6 +919,29 @@ export interface RunWaitParams {
   _meta?: unknown;
 }
 
+/** What the daemon rests on. */
+export interface RuntimeHealth {
+  agents: AgentCheck[];
+  store: StoreHealth;
+  /** Null: this daemon has none. */
+  mcpBridge: string | null;
+  knowledge: string | null;
+  schema: "mnote.page_ai_runtime_health.v1";
+}
+
+/** The latest trouble, the newest first. */
+export interface RuntimeLogs {
+  items: LogItem[];
+  schema: "mnote.page_ai_runtime_logs.v1";
+}
+
+/** `runtime/logs`: of one session, or of all; the latest `limit` of them. */
+export interface RuntimeLogsParams {
+  sessionId?: string | null;
+  limit?: number;
+  _meta?: unknown;
+}
+
 /** The answer to `runtime/reset`. */
 export interface RuntimeReset {
   sessionId: string;
@@ -1111,6 +1144,13 @@ export interface ShutdownParams {
   _meta?: unknown;
 }
 
+/** Whether events can be kept. */
+export interface StoreHealth {
+  state: string;
+  reason: string | null;
+  since: string | null;
+}
+
 /** `events/subscribe`: neither `after…` means from the start. */
 export interface SubscribeParams {
   scope: Scope;
@@ -1136,6 +1176,13 @@ export interface ToolCounts {
   enabled: number;
   disabled: number;
 }
+
+/** What went wrong with an agent, or was not let through. */
+export type Trouble =
+  | "acp_stderr"
+  | "tool_failed"
+  | "permission_denied"
+  | "mcp_failed";
 
 /** `events/unsubscribe`. */
 export interface UnsubscribeParams {
@@ -1255,6 +1302,10 @@ export interface Methods {
   "runtime/start": { params: SessionParams; result: RuntimeStarted };
   /** Ends a session's agent; `next` says what the next run begins with. */
   "runtime/reset": { params: RuntimeResetParams; result: RuntimeReset };
+  /** What went wrong lately: complaints of agents, failed tools, refused permissions. */
+  "runtime/logs": { params: RuntimeLogsParams; result: RuntimeLogs };
+  /** What the daemon rests on: whether agents can be started and events be kept. */
+  "runtime/health": { params: NoParams; result: RuntimeHealth };
   /** The agents' processes and what they have started, with memory and age. */
   "runtime/processes": { params: ProcessesParams; result: ProcessRecordPage };
   /** The folders that the actor lets agents use beside those of their sessions. */

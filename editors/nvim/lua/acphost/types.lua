@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-f033224d5acb
+-- schema revision 1-e4cbd6f5b969
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -38,6 +38,8 @@
 ---| "runtime/status"
 ---| "runtime/start"
 ---| "runtime/reset"
+---| "runtime/logs"
+---| "runtime/health"
 ---| "runtime/processes"
 ---| "grant/list"
 ---| "grant/add"
@@ -476,6 +478,15 @@
 ---@field workspaceKey string
 ---@field pid integer|nil
 
+---One piece of trouble.
+---@class acphost.LogItem
+---@field at string
+---@field kind acphost.Trouble
+---@field sessionId string
+---@field hostRunId string|nil
+---@field agentId string
+---@field text string
+
 ---MCP servers passed to the agent.
 ---@class acphost.McpStatus
 ---@field status string
@@ -844,6 +855,25 @@
 ---@field timeoutMs? integer|nil
 ---@field _meta? any
 
+---What the daemon rests on.
+---@class acphost.RuntimeHealth
+---@field agents acphost.AgentCheck[]
+---@field store acphost.StoreHealth
+---@field mcpBridge string|nil Null: this daemon has none.
+---@field knowledge string|nil
+---@field schema "mnote.page_ai_runtime_health.v1"
+
+---The latest trouble, the newest first.
+---@class acphost.RuntimeLogs
+---@field items acphost.LogItem[]
+---@field schema "mnote.page_ai_runtime_logs.v1"
+
+---`runtime/logs`: of one session, or of all; the latest `limit` of them.
+---@class acphost.RuntimeLogsParams
+---@field sessionId? string|nil
+---@field limit? integer
+---@field _meta? any
+
 ---The answer to `runtime/reset`.
 ---@class acphost.RuntimeReset
 ---@field sessionId string
@@ -1023,6 +1053,12 @@
 ---@field force? boolean
 ---@field _meta? any
 
+---Whether events can be kept.
+---@class acphost.StoreHealth
+---@field state string
+---@field reason string|nil
+---@field since string|nil
+
 ---`events/subscribe`: neither `after…` means from the start.
 ---@class acphost.SubscribeParams
 ---@field scope acphost.Scope
@@ -1045,6 +1081,13 @@
 ---@class acphost.ToolCounts
 ---@field enabled integer
 ---@field disabled integer
+
+---What went wrong with an agent, or was not let through.
+---@alias acphost.Trouble
+---| "acp_stderr"
+---| "tool_failed"
+---| "permission_denied"
+---| "mcp_failed"
 
 ---`events/unsubscribe`.
 ---@class acphost.UnsubscribeParams
@@ -1225,6 +1268,14 @@
 ---`runtime/reset` Ends a session's agent; `next` says what the next run begins with.
 ---@alias acphost.params.runtime.reset acphost.RuntimeResetParams
 ---@alias acphost.result.runtime.reset acphost.RuntimeReset
+
+---`runtime/logs` What went wrong lately: complaints of agents, failed tools, refused permissions.
+---@alias acphost.params.runtime.logs acphost.RuntimeLogsParams
+---@alias acphost.result.runtime.logs acphost.RuntimeLogs
+
+---`runtime/health` What the daemon rests on: whether agents can be started and events be kept.
+---@alias acphost.params.runtime.health acphost.NoParams
+---@alias acphost.result.runtime.health acphost.RuntimeHealth
 
 ---`runtime/processes` The agents' processes and what they have started, with memory and age.
 ---@alias acphost.params.runtime.processes acphost.ProcessesParams
