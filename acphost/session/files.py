@@ -187,6 +187,10 @@ class FileDesk:
         try:
             place = await self._in_thread(lambda: roots.locate(path))
         except PathNotGrantedError:
+            real = await self._in_thread(lambda: real_path(path))
+            if self._gate.has_consent(kind, path, real):
+                # Somebody was shown this very file, and has said yes.
+                return place_of(real)
             if self._settings().outside == "refuse":
                 raise
         else:
@@ -197,7 +201,7 @@ class FileDesk:
             )  # fmt: skip
             await self._gate.pass_(deed, configured, asked)
             return place
-        place = place_of(await self._in_thread(lambda: real_path(path)))
+        place = place_of(real)
         deed = Deed(
             kind=kind, title=f"{word} {place.path}, outside of the session's folders",
             names=(place.path,), raw_input={"path": place.path},

@@ -93,6 +93,10 @@ class Gate:
         """What was allowed for as long as the agent lives is not for the next one."""
         self._for_session.clear()
 
+    def has_consent(self, kind: str, *names: str) -> bool:
+        """Whether the very same was allowed in this turn, as a tool call of the agent's own."""
+        return self._consents.cover(kind, *names)
+
     async def pass_(self, deed: Deed, configured: Answer, asked: AgentRequest) -> None:
         """Return if the deed may be done. Raises PermissionDeniedError."""
         # What leads out of the folders needs an answer to just that question.
@@ -100,7 +104,7 @@ class Gate:
         key = (deed.question, deed.kind, deed.scope)
         if (configured == "allow" and not is_special) or key in self._for_session:
             return
-        if not is_special and self._consents.cover(deed.kind, *deed.names):
+        if not is_special and self.has_consent(deed.kind, *deed.names):
             return
         option = await self._ask(deed, asked.connection, asked.params)
         if option == "allow_session":

@@ -197,6 +197,27 @@ async def test_outside_of_the_folders_a_person_may_be_asked() -> None:
         assert again["result"] == {"content": "beyond"}
 
 
+async def test_a_file_outside_that_was_shown_and_allowed_may_be_written() -> None:
+    """The agent has asked for that very file as a tool call: its neighbour stays closed."""
+    script = """
+ON prompt
+    PERM c1 y:allow_once kind=edit rawInput={"path":"${DIR}/outside.txt"}
+    ASK fs/write_text_file {"sessionId": "${SESSION}", "path": "${DIR}/outside.txt", "content": "x"}
+    MSG "${OUTCOME} "
+    ASK fs/write_text_file {"sessionId": "${SESSION}", "path": "${DIR}/other.txt", "content": "x"}
+    MSG ${OUTCOME}
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "write")
+        await daemon.client.respond((await daemon.question(session)).permission_id, "y")
+        await daemon.wait(run)
+
+        assert await daemon.text(run) == "ok error"
+        assert (daemon.folder / "outside.txt").read_text() == "x"
+        assert not (daemon.folder / "other.txt").exists()
+
+
 async def test_further_directories_of_the_session_count() -> None:
     async with running_daemon(ASKS) as daemon:
         (daemon.folder / "outside.txt").write_text("beyond")
