@@ -47,10 +47,9 @@ class TreeWatch:
     def open(self) -> None:
         """Take a first look and begin to watch; to be called in a thread."""
         if self._wants_kernel:
-            try:
+            # Not on every system, and only so many for one user: then the second look must do.
+            with suppress(OSError):
                 self._kernel = TreeInotify()
-            except OSError as exc:
-                self._give_up(f"the system tells no changes: {exc.strerror}")
         until = time.monotonic() + MAX_SECONDS
         for root in self._roots:
             self.before |= self._look(root, until)

@@ -49,6 +49,20 @@ def test_every_kind_of_change_is_seen_and_nothing_else(root: Path, kernel: bool)
     assert str(root / "gone") in watch.before
 
 
+def test_where_the_kernel_has_none_left_a_second_look_does(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left() -> None:
+        raise OSError(24, "no more of them")
+
+    monkeypatch.setattr(tree, "TreeInotify", none_left)
+    watch = watching(root)
+    (root / "changed").write_text("another text")
+
+    assert touched(watch, root) == {"changed"}
+    assert watch.incomplete is None
+
+
 def test_what_is_in_a_folder_that_moves_away_is_gone(
     root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
