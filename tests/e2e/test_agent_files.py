@@ -61,6 +61,30 @@ async def test_an_agent_reads_what_is_in_its_folder() -> None:
         }  # fmt: skip
 
 
+async def test_text_and_names_are_utf8_whatever_the_locale() -> None:
+    """A daemon of a service manager has no locale; files are read and written all the same."""
+
+    def prepare(daemon: Daemon) -> None:
+        daemon.environ = {
+            name: value for name, value in daemon.environ.items() if not name.startswith("L")
+        }
+        daemon.environ["LC_ALL"] = "C"
+        (daemon.work / "Öl.txt").write_text("é€😀\n", encoding="utf-8")
+
+    script = """
+ON prompt
+    ASK fs/read_text_file {"sessionId": "${SESSION}", "path": "${DIR}/work/Öl.txt"}
+    MSG ${ANSWER}
+    ASK fs/write_text_file {"sessionId": "${SESSION}", "path": "${DIR}/work/ß.txt",
+        "content": "ß😀"}
+"""
+    async with running_daemon(script, host=ALLOWED, prepare=prepare) as daemon:
+        run = await daemon.ask(await daemon.session(), "read")
+
+        assert json.loads(await daemon.text(run))["result"] == {"content": "é€😀\n"}
+        assert (daemon.work / "ß.txt").read_bytes() == "ß😀".encode()
+
+
 async def test_what_cannot_be_read_is_told_with_the_protocols_numbers() -> None:
     """Missing, relative, odd windows, another folder: each has its own answer, none ends a turn."""
     params = [
