@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Raw
 
 from acphost.ids import Clock
-from acphost.journal.event import SYNTHETIC, Draft, RunRef
+from acphost.journal.event import SYNTHETIC, Draft, EventRow, RunRef
 from acphost.journal.reader import Reader
 from acphost.journal.rows import BindingRow, DecisionRow, ProcessRow, RunRow, SessionRow
 from acphost.journal.selects import SessionFilter
@@ -37,6 +37,8 @@ from acphost.session.ending import Ending
 from acphost.session.scribe import note
 from acphost.session.usage import UsageLedger, read_context
 from acphost.transport.processes import Launch, end_launch
+from acphost.wire.acp import lenient
+from acphost.wire.base import AcpStruct
 from acphost.wire.event import Kind
 from acphost.wire.host import ErrorWord, RunStatus, SessionStatus
 
@@ -194,8 +196,9 @@ async def _settle_queue(
 async def _look_back(
     reader: Reader, run: RunRow, traits: Traits, usage: UsageLedger
 ) -> Sequence[Draft]:
-    """Close the tool calls that the run had open, and see what it has used, by its events."""
+    """Close the calls and commands that the run had open, and see what it has used."""
     open_calls = CallBook(run.run_id)
+    jobs: dict[str, Draft] = {}
     seq = (run.first_seq or 1) - 1
     while rows := await reader.events_after_seq(
         run.session_key, seq, limit=1000, max_bytes=1 << 20, run_key=run.key
@@ -208,7 +211,28 @@ async def _look_back(
                 usage.update(read_context(Raw(row.payload)))
             elif row.kind == Kind.EVIDENCE:
                 _follow_extension(row.payload, traits, usage)
-    return closing.abandoned_tools(run, open_calls)
+            elif row.kind in (Kind.JOB_STARTED, Kind.JOB_ENDED):
+                _follow_job(row, run, jobs)
+    return [*closing.abandoned_tools(run, open_calls), *jobs.values()]
+
+
+class _Job(AcpStruct, frozen=True):
+    job_id: str = ""
+    title: str = ""
+
+
+def _follow_job(row: EventRow, run: RunRow, jobs: dict[str, Draft]) -> None:
+    """A command that was started: the event of its end, unless there is one."""
+    job = lenient(_Job, row.payload)
+    if row.kind == Kind.JOB_ENDED:
+        jobs.pop(job.job_id, None)
+        return
+    told = {
+        "jobId": job.job_id, "title": job.title, "status": "failed", "exitCode": None,
+        "signal": None, "error": "the daemon ended, and the command was ended after it",
+    }  # fmt: skip
+    host = {"outcome": "unknown"}
+    jobs[job.job_id] = note(Kind.JOB_ENDED, told, run=run, host=host, flags=SYNTHETIC)
 
 
 class _Extension(msgspec.Struct):

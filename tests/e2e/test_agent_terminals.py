@@ -184,13 +184,17 @@ async def test_commands_end_with_their_agent() -> None:
 
 
 async def test_commands_of_a_killed_daemon_are_ended_by_the_next() -> None:
+    """And are shown as ended: nobody knows how."""
     steps = script(create(TREE), "    STAY")
     async with running_daemon(steps, host=ALLOWED) as daemon:
-        await daemon.send(await daemon.session(), "run")
+        run = await daemon.send(await daemon.session(), "run")
         pids = await tree(daemon)
         await daemon.restart()
 
         await eventually(lambda: not any(map(is_alive, pids)))
+        started, ended = await daemon.events(run, "job.started", "job.ended")
+        assert payload(ended)["jobId"] == payload(started)["jobId"]
+        assert (payload(ended)["status"], ended.synthetic) == ("failed", True)
 
 
 async def test_a_command_waits_for_a_person() -> None:
