@@ -9,11 +9,10 @@ from acphost.errors import AcpHostError
 from acphost.log import get_logger
 from acphost.server.connection import Attendance, ClientConnection
 from acphost.wire.acp_files import ReadTextFileResult
+from acphost.wire.spoken import READ_TEXT_FILE, WRITE_TEXT_FILE
 
 log = get_logger()
 
-READ = "fs/read_text_file"
-WRITE = "fs/write_text_file"
 #: How long an editor may take; then the file on disk has to do.
 PATIENCE = 2.0
 
@@ -39,13 +38,13 @@ class ClientEditors:
             params["limit"] = limit
         with anyio.move_on_after(PATIENCE):
             for editor in self._of(session_id, "readTextFile"):
-                result = await _ask(editor, READ, params)
+                result = await _ask(editor, READ_TEXT_FILE, params)
                 if result is None:
                     continue
                 try:
                     return msgspec.json.decode(result, type=ReadTextFileResult).content
                 except msgspec.DecodeError as exc:
-                    log.info("editor_answer_unusable", method=READ, reason=str(exc))
+                    log.info("editor_answer_unusable", method=READ_TEXT_FILE, reason=str(exc))
         return None
 
     def can_write(self, session_id: str) -> bool:
@@ -57,7 +56,7 @@ class ClientEditors:
         params = {"sessionId": session_id, "path": path, "content": content}
         with anyio.move_on_after(PATIENCE):
             for editor in self._of(session_id, "writeTextFile"):
-                if await _ask(editor, WRITE, params) is not None:
+                if await _ask(editor, WRITE_TEXT_FILE, params) is not None:
                     return True
         return False
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import UNSET, Meta, Raw, UnsetType
 
-from acphost.wire.base import HostParams, Position
+from acphost.wire.base import AcpStruct, HostParams, Position, carries
 from acphost.wire.host import RunStatus
 from acphost.wire.policy import PolicyRule
 
@@ -36,6 +36,25 @@ class ClientInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     title: Name | None = None
 
 
+class FileOffers(AcpStruct, frozen=True):
+    """What a client does with files for agents, asked by the requests of that name."""
+
+    #: It knows of text that is not saved yet.
+    read_text_file: bool = False
+    #: It takes text into its buffer and saves it.
+    write_text_file: bool = False
+
+
+class ClientCapabilities(AcpStruct, frozen=True):
+    """What a client can do; members that are not known here are ignored."""
+
+    fs: FileOffers = FileOffers()
+    #: It will put agents' questions to a person.
+    permissions: bool = False
+    #: It will show agents' forms to a person.
+    elicitation: bool = False
+
+
 class InitializeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """First request of a connection. Unknown keys are ignored here, and only here."""
 
@@ -44,7 +63,7 @@ class InitializeParams(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
     client_info: ClientInfo | None = None
     client_id: Name | None = None
     actor_id: Name | None = None
-    capabilities: Raw | UnsetType = UNSET
+    capabilities: Annotated[Raw, carries(ClientCapabilities)] | UnsetType = UNSET
 
 
 class SessionCreateParams(HostParams, frozen=True):

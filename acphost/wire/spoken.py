@@ -13,6 +13,9 @@ from acphost.wire.acp_files import (
 )
 from acphost.wire.host import EventsNotification
 
+READ_TEXT_FILE = "fs/read_text_file"
+WRITE_TEXT_FILE = "fs/write_text_file"
+
 
 class Asked(NamedTuple):
     """A request of the daemon to a client that offered to answer it."""
@@ -26,6 +29,6 @@ NOTIFICATIONS: Mapping[str, type[msgspec.Struct]] = {"events": EventsNotificatio
 
 #: By method; a client says in `initialize` which it answers.
 QUESTIONS: Mapping[str, Asked] = {
-    "fs/read_text_file": Asked(ReadTextFile, ReadTextFileResult),
-    "fs/write_text_file": Asked(WriteTextFile, WriteTextFileResult),
+    READ_TEXT_FILE: Asked(ReadTextFile, ReadTextFileResult),
+    WRITE_TEXT_FILE: Asked(WriteTextFile, WriteTextFileResult),
 }

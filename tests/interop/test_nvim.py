@@ -22,6 +22,10 @@ ON prompt "wait"
     GATE ${DIR}/go
     MSG " after."
 
+ON prompt "read"
+    ASK fs/read_text_file {"sessionId": "${SESSION}", "path": "${CWD}/notes.txt"}
+    MSG "It is ${ANSWER}"
+
 ON prompt "crash"
     MSG "Goodbye."
     EXIT 70
@@ -276,6 +280,20 @@ async def test_what_is_not_saved_is_what_agents_read() -> None:
         assert await editor.lua(read % whole) == [{"content": "one\nTWO\ntwo and a half\nthree\n"}]
         some = json.dumps({"path": str(file), "line": 2, "limit": 2})
         assert await editor.lua(read % some) == [{"content": "TWO\ntwo and a half\n"}]
+
+
+async def test_an_agent_reads_what_is_not_saved() -> None:
+    """The daemon asks the editor; where no buffer has changes the agent gets the file."""
+    async with running_daemon(SCRIPT) as daemon, neovim(daemon) as editor:
+        file = daemon.work / "notes.txt"
+        file.write_text("saved\n")
+        await editor.command(f"edit {file}")
+        await editor.command("AcphostSend read it")
+        await editor.shows('It is {"result":{"content":"saved\\n"}}')
+        await editor.says("idle")
+        await editor.lua("vim.api.nvim_buf_set_lines(0, 0, 1, false, { 'typed' })")
+        await editor.command("AcphostSend read it again")
+        await editor.shows('It is {"result":{"content":"typed\\n"}}')
 
 
 async def test_a_message_of_several_lines() -> None:
