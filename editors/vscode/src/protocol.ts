@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-e4cbd6f5b969";
+export const schemaRevision = "1-c1f34eb0c19e";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -177,6 +177,15 @@ export interface ChatStatus {
   remoteDeleteStatus: string;
 }
 
+/** What a client can do; members that are not known here are ignored. */
+export interface ClientCapabilities {
+  fs?: FileOffers;
+  /** It will put agents' questions to a person. */
+  permissions?: boolean;
+  /** It will show agents' forms to a person. */
+  elicitation?: boolean;
+}
+
 /** Who connects; shown to other clients as the origin of what it did. */
 export interface ClientInfo {
   name: string;
@@ -341,6 +350,14 @@ export interface EventsPage {
   hasMore: boolean;
 }
 
+/** What a client does with files for agents, asked by the requests of that name. */
+export interface FileOffers {
+  /** It knows of text that is not saved yet. */
+  readTextFile?: boolean;
+  /** It takes text into its buffer and saves it. */
+  writeTextFile?: boolean;
+}
+
 /** One thing that was looked at, and what to do about it. */
 export interface Finding {
   code: string;
@@ -385,7 +402,7 @@ export interface InitializeParams {
   clientInfo?: ClientInfo | null;
   clientId?: string | null;
   actorId?: string | null;
-  capabilities?: unknown;
+  capabilities?: ClientCapabilities;
 }
 
 /** The answer to a client's first request. */

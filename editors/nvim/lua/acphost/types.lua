@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-e4cbd6f5b969
+-- schema revision 1-c1f34eb0c19e
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -206,6 +206,12 @@
 ---@field providerConversationId string|nil
 ---@field remoteDeleteStatus string
 
+---What a client can do; members that are not known here are ignored.
+---@class acphost.ClientCapabilities
+---@field fs? acphost.FileOffers
+---@field permissions? boolean It will put agents' questions to a person.
+---@field elicitation? boolean It will show agents' forms to a person.
+
 ---Who connects; shown to other clients as the origin of what it did.
 ---@class acphost.ClientInfo
 ---@field name string
@@ -347,6 +353,11 @@
 ---@field headSeq string
 ---@field hasMore boolean
 
+---What a client does with files for agents, asked by the requests of that name.
+---@class acphost.FileOffers
+---@field readTextFile? boolean It knows of text that is not saved yet.
+---@field writeTextFile? boolean It takes text into its buffer and saves it.
+
 ---One thing that was looked at, and what to do about it.
 ---@class acphost.Finding
 ---@field code string
@@ -386,7 +397,7 @@
 ---@field clientInfo? acphost.ClientInfo|nil
 ---@field clientId? string|nil
 ---@field actorId? string|nil
----@field capabilities? any
+---@field capabilities? acphost.ClientCapabilities
 
 ---The answer to a client's first request.
 ---@class acphost.InitializeResult
