@@ -48,7 +48,7 @@ class Acpx:
 
     async def run(self, *words: str, code: int = 0) -> str:
         """What it prints."""
-        agent = f"{sys.executable} -m acphost acp --agent fake"
+        agent = f"{sys.executable} -m acphost acp --agent fake --no-autostart"
         done: CompletedProcess[bytes] = await anyio.run_process(
             [self._node, self._program, "--agent", agent, "--cwd", str(self._daemon.work),
              "--ttl", "20", *words],

@@ -44,7 +44,7 @@ async def test_an_editor_on_an_official_sdk_is_served_whole(
     """It talks, is asked, stops a turn and what waits behind it, and loads the past afterwards."""
     argv = command()
     async with running_daemon(SCRIPT) as daemon:
-        door = [sys.executable, "-m", "acphost", "acp", "--agent", "fake"]
+        door = [sys.executable, "-m", "acphost", "acp", "--agent", "fake", "--no-autostart"]
         done = await anyio.run_process(
             [*argv, str(daemon.work), *door],
             env={**daemon.environ, "ACPHOST_SOCKET": str(daemon.socket)},

@@ -57,10 +57,10 @@ async def main(folder: str, command: list[str]) -> None:
         turn = asyncio.ensure_future(agent.prompt(prompt=[text_block("wait")], **asked))
         await first.hears("working")
         behind = asyncio.ensure_future(agent.prompt(prompt=[text_block("hello")], **asked))
+        await asyncio.sleep(0)  # it is written when its task has begun
         await agent.cancel(**asked)
         stops += [(await turn).stop_reason, (await behind).stop_reason]
         told["stops"] = stops
-        await first.hears("working")
         told["text"] = first.text()
     second = Editor()
     async with spawn_agent_process(second, *command, **options) as (agent, _):
