@@ -256,6 +256,9 @@ class Attachment:
         if running is not None:
             await client.cancel(running)
 
+    def _cancel_run(self, run_id: str | None) -> None:
+        self._soon(partial(self._stop, [], run_id))
+
     def _cancel_prompt(self, prompt: Prompt) -> None:
         self._soon(partial(self._stop, [prompt], None))
 
