@@ -105,7 +105,7 @@ class Asker:
         options = options_of(payload.get("options"))
         self._pen.line(f"? {one_line(question_of(payload), self._pen.columns - 2)}", "bold")
         for number, option in enumerate(options, 1):
-            self._pen.line(f"  {number} {option.name}")
+            self._pen.line(f"  {number} {one_line(option.name, 200)}")
         with anyio.CancelScope() as scope:
             self._asking = (permission_id, scope)
             await self._answer(permission_id, options)

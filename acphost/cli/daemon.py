@@ -3,13 +3,15 @@
 import argparse
 import os
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
+import anyio
+
 from acphost.cli.exits import CommandError
-from acphost.cli.screen import short
+from acphost.cli.screen import err, short
 from acphost.client.client import Client, State
 from acphost.client.connecting import connect
 from acphost.errors import ConnectionLostError, DaemonUnreachableError, SessionNotFoundError
@@ -18,6 +20,9 @@ from acphost.wire.host import Session
 from acphost.wire.params import SessionListParams
 
 _PAGE = 200
+#: How long (seconds) a daemon may take from its lock to its socket.
+_START_PATIENCE = 60.0
+_LOOK_AGAIN = 0.1
 
 
 def socket_of(options: argparse.Namespace) -> Path:
@@ -40,7 +45,8 @@ def reach(
 ) -> AbstractAsyncContextManager[Client]:
     """A client of the daemon that the options lead to; short commands do not wait for one.
 
-    `can_ask` tells the daemon that a person is here to answer what agents ask.
+    One that is on its way up is waited for. `can_ask` tells the daemon that a person is here to
+    answer what agents ask.
     """
     connected = partial(
         connect,
@@ -49,7 +55,46 @@ def reach(
         patience=patience,
         on_state=on_state,
     )
-    return connected(socket_of(options)) if options.host is None else _afar(options, connected)
+    return _here(options, connected) if options.host is None else _afar(options, connected)
+
+
+@asynccontextmanager
+async def _here(
+    options: argparse.Namespace, connected: Callable[[Path], AbstractAsyncContextManager[Client]]
+) -> AsyncGenerator[Client]:
+    path = socket_of(options)
+    async with AsyncExitStack() as stack:
+        try:
+            client = await stack.enter_async_context(connected(path))
+        except DaemonUnreachableError:
+            if not await _has_started(options, path):
+                raise
+            client = await stack.enter_async_context(connected(path))
+        yield client
+
+
+async def _has_started(options: argparse.Namespace, path: Path) -> bool:
+    """Whether a daemon that was about to start does answer now.
+
+    It has its lock long before its socket: what the last one left is put right in between.
+    """
+    from acphost.settings.load import load_sound_settings
+    from acphost.transport.lock import lock_holder
+    from acphost.transport.paths import default_state_dir
+
+    named = load_sound_settings(flags=vars(options), environ=os.environ).settings.state_dir
+    state_dir = Path(named) if named else default_state_dir(os.environ)
+    holder = lock_holder(state_dir)
+    if holder is None:
+        return False
+    err().line(f"the daemon (pid {holder}) is starting; waiting for it …", "dim")
+    with anyio.move_on_after(_START_PATIENCE):
+        while lock_holder(state_dir) is not None:
+            with suppress(OSError):
+                async with await anyio.connect_unix(path):
+                    return True
+            await anyio.sleep(_LOOK_AGAIN)
+    return False
 
 
 @asynccontextmanager

@@ -47,7 +47,8 @@ def _print(sessions: list[Session]) -> None:
         )
         for each in sessions
     ]
-    head, *lines = table(("ID", "AGENT", "STATUS", "QUEUED", "CHANGED", "FOLDER", "TITLE"), rows)
+    names = ("ID", "AGENT", "STATUS", "QUEUED", "CHANGED", "FOLDER", "TITLE")
+    head, *lines = table(names, rows, pen.width)
     pen.line(head, "bold")
     for line in lines:
         pen.line(line.rstrip())

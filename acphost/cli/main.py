@@ -68,7 +68,10 @@ def _report(exc: Exception) -> int:
     message = str(cause)
     if not isinstance(cause, AcpHostError | CommandError | OSError):
         message = f"internal error: {type(cause).__name__}: {cause} (ACPHOST_DEBUG=1 shows where)"
-    print(f"acphost: error: {message}", file=sys.stderr)
+    from acphost.cli.screen import err
+
+    # An agent's last words may stand in it.
+    print(f"acphost: error: {err().safe(message)}", file=sys.stderr)
     return exit_code(cause)
 
 

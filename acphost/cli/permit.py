@@ -53,7 +53,7 @@ async def _permit(options: Options) -> int:
         if options.json:
             print_json(resolved)
         else:
-            out().line(f"answered: {option.name}")
+            out().line(f"answered: {one_line(option.name, 200)}")
         return Exit.OK
 
 

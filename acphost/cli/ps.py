@@ -14,7 +14,9 @@ from acphost.client.connecting import PATIENCE
 from acphost.wire.host import ProcessRecord, Run, RunStatus, RuntimeReset
 from acphost.wire.params import RunListParams
 
-_COMMAND = 60
+_COMMAND = 200
+#: So many sessions of one process are named.
+_SESSIONS = 2
 
 
 def run(options: Options) -> int:
@@ -39,7 +41,9 @@ async def _processes(options: Options) -> list[ProcessRecord]:
 def _print(records: list[ProcessRecord]) -> None:
     pen, rows = out(), list[tuple[str, ...]]()
     for each in records:
-        sessions = ", ".join(short(session_id) for session_id in each.session_ids)
+        sessions = ", ".join(short(session_id) for session_id in each.session_ids[:_SESSIONS])
+        if len(each.session_ids) > _SESSIONS:
+            sessions += f" +{len(each.session_ids) - _SESSIONS}"
         memory = "" if each.memory_bytes is None else size(each.memory_bytes)
         rows.append(
             (
@@ -56,7 +60,9 @@ def _print(records: list[ProcessRecord]) -> None:
             mark = "own group" if below.pid in each.left_group else ""
             command = one_line(below.command, _COMMAND)
             rows.append((f"  {below.pid}", "", "", mark, "", size(below.memory_bytes), command))
-    head, *lines = table(("PID", "AGENT", "SESSION", "STATE", "AGE", "MEMORY", "COMMAND"), rows)
+    head, *lines = table(
+        ("PID", "AGENT", "SESSION", "STATE", "AGE", "MEMORY", "COMMAND"), rows, pen.width
+    )
     pen.line(head, "bold")
     for line in lines:
         pen.line(line.rstrip())

@@ -11,6 +11,8 @@ from typing import TextIO
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33", "cyan": "36"}
 #: Control characters of an agent's text may not steer the terminal; tab and newline may stay.
 _CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "\N{REPLACEMENT CHARACTER}")
+#: Neither may they turn the direction of the text around them, so that it reads as another.
+_CONTROLS |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "\ufffd")
 _VISIBLE = {key: value for key, value in _CONTROLS.items() if key not in (9, 10)}
 _VISIBLE[13] = ""  # a carriage return would let the line before it disappear
 _FALLBACK_COLUMNS = 100
@@ -54,14 +56,22 @@ class Pen:
             self.write("\n")
 
     def safe(self, text: str) -> str:
-        """Text of a stranger: harmless on a terminal, untouched where a program reads it."""
-        return text.translate(_VISIBLE) if self.is_terminal else text
+        """Text of a stranger: harmless on a terminal, and in what a terminal may show later.
+
+        `--json` is for programs: there it is exact.
+        """
+        return text.translate(_VISIBLE)
 
     @property
     def columns(self) -> int:
         """How wide a line may be; where there is no terminal, nothing is cut."""
+        return self.width if self.is_terminal else _UNLIMITED
+
+    @property
+    def width(self) -> int:
+        """How wide a table is to be, also where there is no terminal."""
         if not self.is_terminal:
-            return _UNLIMITED
+            return _FALLBACK_COLUMNS
         return shutil.get_terminal_size((_FALLBACK_COLUMNS, 24)).columns
 
 
@@ -81,9 +91,13 @@ def one_line(text: str, width: int) -> str:
     return flat if _cells(flat) <= width else _cut(flat, width - 1) + "…"
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lines of aligned columns; the last one is not padded."""
+def table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], columns: int = _UNLIMITED
+) -> list[str]:
+    """Lines of aligned columns; the last one is not padded, but cut to the room there is."""
     widths = [max(_cells(row[i]) for row in (head, *rows)) for i in range(len(head))]
+    rest = max(10, columns - sum(widths[:-1]) - 2 * len(widths[:-1]))
+    rows = [(*row[:-1], one_line(row[-1], rest)) for row in rows]
     widths[-1] = 0
     return [
         "  ".join(

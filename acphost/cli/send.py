@@ -18,7 +18,10 @@ from acphost.client.choice import default_agent
 from acphost.client.client import Client
 from acphost.client.connecting import PATIENCE
 from acphost.wire.event import TERMINAL_KINDS, Event, Kind
-from acphost.wire.host import Run
+from acphost.wire.host import Run, RunStatus, SessionStatus
+
+#: How long (seconds) nothing is said while a message waits; each further silence is twice as long.
+_SPEAK_AFTER = 2.0
 
 
 def run(options: Options) -> int:
@@ -107,6 +110,8 @@ async def _watch(client: Client, run: Run, aside: Pen, *, as_json: bool) -> int:
         ending = _Ending(client, run, aside, tasks.cancel_scope.cancel)
         tasks.start_soon(partial(on_interrupt, ending.cancel, ending.leave))
         tasks.start_soon(asker.run)
+        if not as_json:
+            tasks.start_soon(_tell_why_it_waits, client, run, aside)
         async with client.subscribe(run_id=run.host_run_id) as events:
             view = JsonLines() if as_json else Viewer(renderer, asker)
             last = await follow(events, view, is_last=_is_last)
@@ -117,6 +122,25 @@ async def _watch(client: Client, run: Run, aside: Pen, *, as_json: bool) -> int:
     if last.kind == Kind.RUN_CANCELLED and ending.was_cancelled_here:
         return Exit.INTERRUPTED
     return Exit.OK if last.kind == Kind.RUN_COMPLETED else Exit.FAILURE
+
+
+async def _tell_why_it_waits(client: Client, run: Run, aside: Pen) -> None:
+    """Until the agent has the message: say what stands in its way, ever more seldom."""
+    began, pause = anyio.current_time(), _SPEAK_AFTER
+    while True:
+        await anyio.sleep(pause)
+        pause *= 2
+        if (await client.run(run.host_run_id)).status != RunStatus.PENDING:
+            return
+        session = await client.session(run.session_id)
+        waited = int(anyio.current_time() - began)
+        if session.status == SessionStatus.STARTING:
+            why = f"{run.agent_id} is starting, and has not answered yet"
+        elif session.status == SessionStatus.HELD:
+            why = f"the queue is held ({session.status_reason}); `acphost queue release` ends that"
+        else:
+            why = "another message of this session is being answered first"
+        aside.line(f"{why} ({waited} s)", "dim")
 
 
 def _is_last(event: Event) -> bool:

@@ -56,7 +56,10 @@ async def _print_daemon(client: Client, options: Options) -> None:
     agents = (await client.agents()).agents
     waiting = (await client.list_decisions()).items
     ready = [each.agent_id for each in agents if each.health.installed and not each.health.problems]
-    busy = [each for each in sessions if each.status != SessionStatus.IDLE]
+    quiet = (SessionStatus.IDLE, SessionStatus.FAILED)
+    failed = sum(each.status == SessionStatus.FAILED for each in sessions)
+    busy = [each for each in sessions if each.status not in quiet]
+    shown = [each for each in sessions if each.status != SessionStatus.IDLE]
     stats = await client.stats()
     config = stats.get("config")
     problem = config.get("problem") if isinstance(config, dict) else None
@@ -69,10 +72,10 @@ async def _print_daemon(client: Client, options: Options) -> None:
         ("agents", f"{', '.join(ready) or 'none'} ready; {len(agents)} configured"),
         ("kept by", _CONTAINMENT.get(str(stats.get("containment")))),
         ("config", problem and f"mistakes, the last good one counts: {problem}"),
-        ("sessions", f"{len(sessions)}, {len(busy)} of them not idle"),
+        ("sessions", f"{len(sessions)}, {len(busy)} of them at work{_failed(failed)}"),
         ("questions", f"{len(waiting)} open; `acphost permit` lists them" if waiting else "none"),
     )
-    if busy:
+    if shown:
         pen.line()
         for line in table(
             ("ID", "AGENT", "STATUS", "QUEUED", "WHY"),
@@ -84,8 +87,9 @@ async def _print_daemon(client: Client, options: Options) -> None:
                     str(each.queued_count or ""),
                     each.status_reason or "",
                 )
-                for each in busy
+                for each in shown
             ],
+            pen.width,
         ):
             pen.line(line.rstrip())
 
@@ -129,6 +133,10 @@ def context_of(used: int | None, size: int | None) -> str | None:
     if used is None:
         return None
     return f"{used} tokens" if size is None else f"{used} of {size} tokens"
+
+
+def _failed(count: int) -> str:
+    return f", {count} with an agent that cannot be had" if count else ""
 
 
 def _pairs(pen: Pen, *pairs: tuple[str, str | None]) -> None:

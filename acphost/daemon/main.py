@@ -44,6 +44,9 @@ log = get_logger()
 SWITCH_INTERVAL = 0.0005
 #: How long (seconds) the last events may take to the disk.
 LAST_WRITES = 10.0
+#: And how long when it is to be quick.
+HASTY_WRITES = 1.0
+HEEDED = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 #: How long clients may take to receive the last events.
 FAREWELL = 1.0
 #: What the goodbye may take beside its known parts, before a service manager becomes impatient.
@@ -245,15 +248,16 @@ class Daemon:
         clients saw it last.
         """
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._give_up, tasks.cancel_scope)
+            tasks.start_soon(self._give_up, tasks.cancel_scope, HASTY_WRITES)
             with anyio.move_on_after(LAST_WRITES):
                 await store.writer.drain()
             tasks.cancel_scope.cancel()
         if store.writer.uncommitted_bytes:
             log.error("left_unwritten", bytes=store.writer.uncommitted_bytes)
 
-    async def _give_up(self, scope: anyio.CancelScope) -> None:
+    async def _give_up(self, scope: anyio.CancelScope, grace: float = 0) -> None:
         await self._hurry.wait()
+        await anyio.sleep(grace)
         scope.cancel()
 
     async def _kill_on_hurry(self, pool: AgentPool) -> None:
@@ -261,8 +265,15 @@ class Daemon:
         pool.kill()
 
     async def _heed_signals(self, reloader: Reloader) -> None:
-        heeded = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
-        with anyio.open_signal_receiver(*heeded) as signals:
+        try:
+            await self._act_on_signals(reloader)
+        finally:
+            # What is left is to close the store, and cutting that short would help nobody.
+            for number in HEEDED:
+                signal.signal(number, signal.SIG_IGN)
+
+    async def _act_on_signals(self, reloader: Reloader) -> None:
+        with anyio.open_signal_receiver(*HEEDED) as signals:
             async for number in signals:
                 # A terminal that was closed means its foreground programs to end.
                 has_lost_terminal = self._had_terminal and not sys.stderr.isatty()

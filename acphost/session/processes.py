@@ -81,7 +81,8 @@ def _state(process: AgentProcess | None) -> str:
     """`left` is what outlived its end: a process of an earlier daemon, or one that cannot die."""
     if process is None:
         return "left"
-    if process.was_asked_to_stop or process.is_retired:
+    # Retired it still serves those who are in it, and ends with the last of them.
+    if process.was_asked_to_stop or (process.is_retired and not process.sinks):
         return "stopping"
     if not process.greeting.protocol_version:
         return "starting"

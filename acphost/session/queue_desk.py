@@ -43,13 +43,17 @@ class QueueDesk:
         """Take a run into the queue; `meta` is the request's `_meta`. Raises QueueFullError.
 
         A hold that only waited for the user to speak again ends with this send; the order stays.
+        The second try of an interrupted run takes the place that the first had: what was sent
+        after it goes on waiting for it.
         """
         state = self._state
         state.queue.limit = self._settings().limit
-        run.queue_order = state.queue.next_order()
+        last = state.queue.next_order()
+        run.queue_order = run.queue_order or last
         run.queue_rev = 1
         run.first_seq = run.last_seq = self._scribe.next_seq
-        position = len(state.queue) + (1 if state.turn else 0)
+        before = sum(1 for each in state.queue if each.run.queue_order <= run.queue_order)
+        position = before + (1 if state.turn else 0)
         told: dict[str, object] = {"prompt": Raw(content), "requestId": run.request_id,
                 "contextRefs": Raw(run.context_refs)}  # fmt: skip
         if isinstance(meta, Raw):

@@ -112,6 +112,7 @@ def child_of(
         target=parent.target,
         target_hash=parent.target_hash,
         preview=parent.preview,
+        queue_order=parent.queue_order,
         # What it is to be begun with; `run.started` tells what it was.
         continuity=Mode.COLD_RESUMED if params.with_history else None,
         created_at=now,

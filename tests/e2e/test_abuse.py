@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable
 from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from statistics import median
 
 import anyio
 import anyio.to_thread
@@ -16,8 +17,9 @@ from tests.support.daemon import Daemon, eventually, running_daemon
 from tests.support.wire import Frame, Wire
 
 GATED = 'ON prompt "wait"\n    GATE ${DIR}/go\n    MSG "done"\n'
-#: What a good client may have to wait for an answer; the aim is a tenth of it on a quiet machine.
-PROMPT_ANSWER = 1.0
+#: What a good client waits for an answer while others do harm: a tenth of a second, or so many
+#: times as long as when nobody does, for the machine may have other things to do.
+PROMPT_ANSWER, TIMES = 0.1, 20
 
 
 def chunks(count: int, size: int) -> str:
@@ -35,23 +37,29 @@ async def unharmed(daemon: Daemon) -> AsyncGenerator[None]:
     session = await daemon.session()
     run = await daemon.send(session, "wait")
     await daemon.hears("session/prompt")
-    files, slowest = daemon.descriptors(), 0.0
+    files = daemon.descriptors()
+    before: list[float] = []
+    meanwhile: list[float] = []
+
+    async def ping(good: Wire, waits: list[float]) -> None:
+        asked = anyio.current_time()
+        await good.result("host/ping")
+        waits.append(anyio.current_time() - asked)
 
     async def ask(*, task_status: TaskStatus[None]) -> None:
-        nonlocal slowest
         async with daemon.wire() as good:
+            for _ in range(20):
+                await ping(good, before)
             task_status.started()
             while True:
-                asked = anyio.current_time()
-                await good.result("host/ping")
-                slowest = max(slowest, anyio.current_time() - asked)
+                await ping(good, meanwhile)
                 await anyio.sleep(0.01)
 
     async with anyio.create_task_group() as tasks:
         await tasks.start(ask)
         yield
         tasks.cancel_scope.cancel()
-    assert slowest < PROMPT_ANSWER
+    assert median(meanwhile) < max(PROMPT_ANSWER, TIMES * median(before))
     daemon.open("go")
     assert (await daemon.wait(run)).status == "completed"
     assert await daemon.text(run) == "done"
@@ -258,3 +266,20 @@ def _with_files(limit: int) -> Callable[[Daemon], None]:
         daemon.wrapper = [sys.executable, "-c", code]
 
     return prepare
+
+
+async def test_they_hang_up_half_way_or_for_good_in_mid_turn() -> None:
+    """The client that sent the prompt goes away, one way or the other: the turn is not its."""
+    async with running_daemon(GATED) as daemon, unharmed(daemon):
+        session = await daemon.session()
+        for number, goodbye in enumerate(("close", "half", "reset")):
+            async with daemon.wire() as wire:
+                given = {"requestId": goodbye, "sessionId": session, "text": f"q{number}"}
+                run = await wire.result("run/create", given)
+                if goodbye == "half":
+                    await wire.end_sending()
+                elif goodbye == "reset":
+                    wire.reset()
+            with anyio.fail_after(10):
+                ended = await daemon.client.wait(run["hostRunId"])
+            assert ended.status == "completed"

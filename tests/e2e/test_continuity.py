@@ -2,6 +2,9 @@
 
 import os
 import signal
+from pathlib import Path
+
+import pytest
 
 from acphost.wire.host import Run
 from tests.support.daemon import Daemon, facts, payload, running_daemon
@@ -275,3 +278,46 @@ async def test_mcp_servers_go_along_on_every_way() -> None:
             assert not file.exists() or b"hush-hush" not in file.read_bytes()
         secrets = list((daemon.state / "secrets").iterdir())
         assert [file.stat().st_mode & 0o777 for file in secrets] == [0o600]
+
+
+@pytest.mark.timeout(120)
+async def test_a_history_of_fifty_thousand_items_may_take_its_time() -> None:
+    """What limits a load is silence: this one takes longer than that, and is counted exactly."""
+    replay = (
+        LOADS
+        + """
+ON load
+    REPEAT 10
+        FLOOD 5000
+        PAUSE 100
+    ANSWER {}
+"""
+    )
+    async with running_daemon(replay, agent={"load_timeout": 5}) as daemon:
+        session, after = await second_life(daemon, replay)
+
+        assert after.continuity == "replay_seen"
+        status = await daemon.status(session)
+        assert status.acp is not None
+        assert status.acp.replay_message_count == 50_000
+        assert len(await daemon.history(session, "binding.loaded")) == 1
+        assert (await daemon.get(session)).status == "idle"
+
+
+async def test_one_folder_under_two_names_is_one_workspace(tmp_path: Path) -> None:
+    """Told apart by the real path; the agent is sent the name that the session was made with."""
+    folder, link = tmp_path / "real", tmp_path / "link"
+    folder.mkdir()
+    link.symlink_to(folder)
+    async with running_daemon(LOADS) as daemon:
+        by_name, by_link = [await daemon.session(cwd=str(each)) for each in (folder, link)]
+        one, two = await daemon.get(by_name), await daemon.get(by_link)
+        assert one.workspace_id == two.workspace_id
+        assert (one.cwd, two.cwd) == (str(folder), str(link))
+        await daemon.ask(by_link, "hi")
+        os.kill(daemon.launches()[-1], signal.SIGKILL)
+        await daemon.ask(by_link, "again")
+
+        cwds = {each["params"]["cwd"] for method in ("session/new", "session/load")
+                for each in daemon.heard(method)}  # fmt: skip
+        assert cwds == {str(link)}

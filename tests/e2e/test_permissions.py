@@ -47,11 +47,12 @@ async def test_the_answer_reaches_the_agent() -> None:
         assert await daemon.questions(session) == []
 
 
+@pytest.mark.timeout(90)
 async def test_the_first_of_two_answers_wins() -> None:
     """Of two clients at once one decides; the other is told who was first and with what."""
     script = """
 ON prompt
-    REPEAT 30
+    REPEAT 200
         PERM c${I} a:allow_once d:reject_once
         MSG "${OUTCOME} "
 """
@@ -62,7 +63,7 @@ ON prompt
         async with daemon.client.subscribe(
             run_id=run.host_run_id, kinds=["permission.requested"]
         ) as questions:
-            for _ in range(30):
+            for _ in range(200):
                 permission = payload(await anext(questions))["permissionId"]
                 answers: list[object] = []
                 async with anyio.create_task_group() as tasks:

@@ -190,3 +190,16 @@ async def test_a_reset_breaks_off_a_start_that_hangs() -> None:
         assert (reset.closed.pid, reset.queued) == (None, 1)
         assert (await daemon.wait(run)).status == "completed"
         assert daemon.prompts() == ["hello"]
+
+
+async def test_a_process_that_serves_others_after_a_reset_is_alive() -> None:
+    """Nobody new comes to it, and it ends with the last of those who are in it."""
+    async with running_daemon(SCRIPT, agent={"process": "shared"}) as daemon:
+        one, two = await daemon.session(), await daemon.session()
+        await daemon.ask(one, "hello")
+        await daemon.ask(two, "hello")
+        await daemon.client.reset(one)
+
+        (record,) = await daemon.client.processes()
+        assert (record.state, record.session_ids) == ("live", [two])
+        assert (await daemon.ask(two, "again")).status == "completed"

@@ -1,5 +1,6 @@
 """The end of the daemon: turns may finish within a deadline, nothing is left, nothing is lost."""
 
+import os
 import resource
 import signal
 import sys
@@ -249,3 +250,32 @@ async def test_a_full_store_refuses_what_it_cannot_keep() -> None:
 
         assert len(await daemon.text(run)) == 3 << 20
         assert (await daemon.ask(session, "three")).status == "completed"
+
+
+async def test_signals_that_come_in_the_last_moment_change_nothing() -> None:
+    """However often and late it is told to end: exit 0, and the store is closed in order."""
+    async with running_daemon("") as daemon:
+        await daemon.ask(await daemon.session(), "hi")
+        for _ in range(3):
+            with anyio.fail_after(15):
+                while daemon.has_not_ended():
+                    daemon.signal(signal.SIGTERM)
+                    await anyio.sleep(0.002)
+            assert await daemon.exit_code() == 0
+            await daemon.start()
+
+
+async def test_a_manager_that_signals_all_of_them_at_once() -> None:
+    """TERM to the daemon and to every agent: the turns are interrupted, nothing is left, exit 0."""
+    async with running_daemon(GATED, host={"drain": {"timeout": 5}}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "one")
+        await daemon.marked("begun")
+        daemon.signal(signal.SIGTERM)
+        for pid in daemon.launches():
+            os.kill(pid, signal.SIGTERM)
+        assert await daemon.exit_code() == 0
+        await daemon.start()
+
+        assert (await daemon.run(run)).status == "interrupted"
+        assert daemon.prompts() == ["one"]

@@ -1,8 +1,12 @@
 """An agent that cannot be had: why, in words that help, and nothing vanishes."""
 
 import os
+import resource
 import stat
+import sys
+from typing import Any
 
+from acphost.wire.host import Reloaded
 from tests.support.daemon import Daemon, payload, running_daemon
 
 
@@ -183,6 +187,56 @@ async def test_the_path_comes_from_the_configuration() -> None:
         await daemon.restart()
 
         assert (await daemon.ask(await daemon.session(), "hi")).status == "completed"
+
+
+async def test_a_path_that_is_mended_counts_at_the_next_send() -> None:
+    """Not found, then the folder is added to `path`: the same daemon finds it, once it is told."""
+
+    def prepare(daemon: Daemon) -> None:
+        folder = daemon.path("bin")
+        folder.mkdir()
+        program = folder / "my-agent"
+        program.write_text(f"#!/bin/sh\nexec {' '.join(daemon.command())}\n")
+        program.chmod(0o755)
+        daemon.configure(agent={"command": ["my-agent"], "path": ["/usr/bin", "/bin"]})
+
+    async with running_daemon("", prepare=prepare) as daemon:
+        pid, session = daemon.pid, await daemon.session()
+        missing = await daemon.ask(session, "one")
+        assert (missing.status, missing.error_code) == ("failed", "agent_unavailable")
+        assert "'my-agent' was not found in PATH /usr/bin:/bin" in (missing.error or "")
+        daemon.configure(agent={"path": [str(daemon.path("bin")), "/usr/bin", "/bin"]})
+        await daemon.client.request("host/reload", {}, Reloaded)
+
+        assert (await daemon.ask(session, "two")).status == "completed"
+        assert daemon.pid == pid
+
+
+async def test_no_file_is_left_to_start_it_with() -> None:
+    """The daemon is out of descriptors: the run says so, and with some more the next one works."""
+    async with running_daemon("") as daemon:
+        session = await daemon.session()
+        _, hard = resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (daemon.descriptors() + 2, hard))
+        failed = await daemon.ask(session, "one")
+        assert (failed.status, failed.error_code) == ("failed", "agent_unavailable")
+        assert "too many files open" in (failed.error or "")
+        resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (hard, hard))
+
+        assert (await daemon.ask(session, "two")).status == "completed"
+
+
+async def test_the_limit_of_files_is_raised_to_what_is_allowed() -> None:
+    """A service manager starts us with a low one: it is told, with how many are open."""
+
+    def prepare(daemon: Daemon) -> None:
+        code = "import os, resource, sys; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 512));"
+        daemon.wrapper = [sys.executable, "-c", f"{code} os.execv(sys.argv[1], sys.argv[1:])"]
+
+    async with running_daemon("", prepare=prepare) as daemon:
+        figures: Any = (await daemon.client.stats())["descriptors"]
+        assert figures["limit"] == 512
+        assert 0 < figures["open"] < 64
 
 
 async def test_the_agents_environment_is_an_allow_list() -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from acphost.wire.host import Pong
 from tests.support.daemon import facts, payload, running_daemon
+from tests.support.terminal import acphost
 
 
 async def test_noise_between_the_lines() -> None:
@@ -272,6 +273,104 @@ async def test_bytes_that_are_no_text() -> None:
             False,
         ]
         assert b"caf\xe9" in base64.b64decode(said[0]["payloadBase64"])
+
+
+@pytest.mark.parametrize("border", [65_536, 131_072])
+@pytest.mark.parametrize("before", [1, 2])
+async def test_a_character_cut_in_two_at_the_border_of_a_read_is_whole(
+    border: int, before: int
+) -> None:
+    """One or two of the three bytes of a euro sign end a full read; the others come later."""
+    head = (
+        '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"S1","update":'
+        '{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'
+    )
+    euro = ["\\xe2", "\\x82", "\\xac"]
+    pad = border - before - len(head)
+    script = f"""
+ON new
+    NEW S1
+ON prompt
+    RAW '{head}{"x" * pad}{"".join(euro[:before])}'
+    MARK ${{DIR}}/half
+    GATE ${{DIR}}/go
+    RAW '{"".join(euro[before:])}"}}}}}}}}\\n'
+"""
+    async with running_daemon(script) as daemon:
+        run = await daemon.send(await daemon.session(), "hi")
+        await daemon.marked("half")
+        daemon.open("go")
+        assert (await daemon.wait(run)).status == "completed"
+
+        assert await daemon.text(run) == "x" * pad + "€"
+        (event,) = await daemon.events(run, "message.delta")
+        assert facts(event) == {}
+
+
+async def test_text_that_is_hard_to_show_is_kept_exactly() -> None:
+    """Ten thousand combining marks, a turned file name, a NUL in title and tool id."""
+    marks, name = "e" + "\u0301" * 10_000, "photo\u202egpj.exe"
+    script = f"""
+ON prompt
+    MSG "{marks}"
+    UPDATE {{"sessionUpdate": "tool_call", "toolCallId": "a\\u0000b", "title": "{name}\\u0000!", \
+"status": "completed"}}
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "hi")
+        await daemon.restart()
+
+        assert await daemon.text(run) == marks
+        (call,) = await daemon.events(run, "tool.started", "tool.completed")
+        assert payload(call)["title"] == f"{name}\0!"
+        assert payload(call)["toolCallId"] == "a\0b"
+        shown = await acphost(daemon.socket, "attach", session, "--no-follow")
+        assert "\u202e" not in shown.out + shown.err
+        assert "\0" not in shown.out + shown.err
+
+
+async def test_calls_are_put_together_whatever_comes_first() -> None:
+    """An update and a question ahead of their call, nulls, repeats: nothing is lost or reopened."""
+    script = """
+ON prompt
+    UPD c9 completed content=[{"type":"content","content":{"type":"text","text":"x"}}]
+    PERM c8 a:allow_once
+    UPDATE {"sessionUpdate": "tool_call", "toolCallId": "c1", "title": "Edit", "kind": "edit", \
+"status": "pending"}
+    PERM c1 a:allow_once d:reject_once nowait as=q
+    UPDATE {"sessionUpdate": "tool_call_update", "toolCallId": "c1", "title": null, \
+"content": [{"type": "diff", "path": "/f", "newText": "y"}]}
+    MARK ${DIR}/updated
+    AWAIT q
+    UPD c1 completed
+    UPD c1 in_progress
+    UPDATE {"sessionUpdate": "tool_call", "toolCallId": "c1", "rawInput": {"full": true}}
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "hi")
+        first = await daemon.question(session)
+        await daemon.client.respond(first.permission_id, "a")
+        await daemon.marked("updated")
+        await daemon.until(session, lambda seen: seen.status == "waiting", "waiting")
+        second = await daemon.question(session)
+        assert second.permission_id != first.permission_id
+        await daemon.client.respond(second.permission_id, "a")
+        assert (await daemon.wait(run)).status == "completed"
+
+        async def calls() -> list[tuple[str, str]]:
+            kinds = ("tool.started", "tool.updated", "tool.completed", "tool.failed")
+            return [(e.kind, payload(e)["toolCallId"]) for e in await daemon.events(run, *kinds)]
+
+        seen = await calls()
+        assert seen[0] == ("tool.completed", "c9")
+        of_one = [kind for kind, call in seen if call == "c1"]
+        assert of_one[:3] == ["tool.started", "tool.updated", "tool.completed"]
+        # c1 has ended, and what is said of it afterwards opens nothing that had to be closed.
+        assert ("tool.failed", "c1") not in seen
+        await daemon.restart()
+        assert await calls() == seen
 
 
 @pytest.mark.parametrize("size", ["65535", "65536", "70000", "1M", "16M"])

@@ -166,6 +166,10 @@ class Daemon:
         """Send it a signal."""
         os.kill(self.pid, number)
 
+    def has_not_ended(self) -> bool:
+        """Whether it has not ended yet."""
+        return self._process is not None and self._process.poll() is None
+
     async def exit_code(self) -> int:
         """Wait for its end."""
         assert self._process is not None

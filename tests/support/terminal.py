@@ -81,10 +81,14 @@ class Piped:
 
 
 @asynccontextmanager
-async def piped(socket: Path | None, *words: str) -> AsyncGenerator[Piped]:
+async def piped(socket: Path | None, *words: str, **env: str) -> AsyncGenerator[Piped]:
     """Start a command in pipes; killed at the end if it still runs."""
     process = await anyio.open_process(
-        [*PROGRAM, *words], stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment(socket)
+        [*PROGRAM, *words],
+        stdin=PIPE,
+        stdout=PIPE,
+        stderr=PIPE,
+        env=environment(socket, **env),
     )
     async with process:
         try:

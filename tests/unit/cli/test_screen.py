@@ -15,11 +15,26 @@ class Terminal(StringIO):
         return True
 
 
-def test_a_pipe_gets_no_colours_and_text_as_it_is() -> None:
+def test_a_pipe_gets_no_colours_and_nothing_that_could_steer_a_terminal_later() -> None:
     stream = StringIO()
     pen = Pen(stream, {})
-    pen.write(pen.safe("a\x1b[2Jb"), "red")
-    assert stream.getvalue() == "a\x1b[2Jb"
+    pen.write(pen.safe("a\x1b[2Jb\tc\nd"), "red")
+    assert stream.getvalue() == "a\ufffd[2Jb\tc\nd"
+
+
+@pytest.mark.parametrize("turn", ["\u202e", "\u202a", "\u2066", "\u2069"])
+def test_nobody_turns_the_direction_of_the_text_around_his_own(turn: str) -> None:
+    """A file name that reads as another one; right-to-left letters themselves stay."""
+    pen = Pen(StringIO(), {})
+    assert pen.safe(f"photo{turn}gpj.exe \u05d0") == "photo\ufffdgpj.exe \u05d0"
+    assert one_line(f"a{turn}b", 80) == "a\ufffdb"
+
+
+def test_the_last_column_takes_the_room_there_is() -> None:
+    lines = table(("ID", "WHY"), [("1", "x" * 200), ("2", "short")], 40)
+    assert max(map(len, lines)) == 40
+    assert lines[1].endswith("…")
+    assert lines[2] == "2   short"
 
 
 def test_a_terminal_gets_colours_and_no_strange_control_characters() -> None:
