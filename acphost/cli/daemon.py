@@ -78,22 +78,26 @@ async def _has_started(options: argparse.Namespace, path: Path) -> bool:
 
     It has its lock long before its socket: what the last one left is put right in between.
     """
+    is_elsewhere = options.socket or os.environ.get("ACPHOST_SOCKET")
+    if is_elsewhere and not os.environ.get("ACPHOST_STATE_DIR"):
+        return False  # whose state that daemon would have, nobody has said
     from acphost.settings.load import load_sound_settings
-    from acphost.transport.lock import lock_holder
+    from acphost.transport.lock import starting_daemon
     from acphost.transport.paths import default_state_dir
 
     named = load_sound_settings(flags=vars(options), environ=os.environ).settings.state_dir
     state_dir = Path(named) if named else default_state_dir(os.environ)
-    holder = lock_holder(state_dir)
+    holder = starting_daemon(state_dir)
     if holder is None:
         return False
     err().line(f"the daemon (pid {holder}) is starting; waiting for it …", "dim")
     with anyio.move_on_after(_START_PATIENCE):
-        while lock_holder(state_dir) is not None:
-            with suppress(OSError):
-                async with await anyio.connect_unix(path):
-                    return True
+        while starting_daemon(state_dir) is not None:  # noqa: ASYNC110  another process tells
             await anyio.sleep(_LOOK_AGAIN)
+        # It may be another's place that we look at, or have given up.
+        with suppress(OSError):
+            async with await anyio.connect_unix(path):
+                return True
     return False
 
 

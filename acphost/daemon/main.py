@@ -4,7 +4,7 @@ import os
 import resource
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from pathlib import Path
 
@@ -69,7 +69,8 @@ async def serve(configuration: Configuration) -> None:
             listener = adopt(socket_path, environ)
             if listener is not None:
                 stack.callback(listener.close)
-            await Daemon(configuration, state_dir, socket_path, listener).run(stack)
+            daemon = Daemon(configuration, state_dir, socket_path, listener, announce=lock.announce)
+            await daemon.run(stack)
     finally:
         lock.release()
 
@@ -93,8 +94,14 @@ class Daemon:
         state_dir: Path,
         socket_path: Path,
         inherited: unix.Listener | None = None,
+        *,
+        announce: Callable[[Path], None],
     ) -> None:
-        """`inherited`: the socket, if a service manager has opened it already."""
+        """`inherited`: the socket, if a service manager has opened it already.
+
+        `announce` is told the socket as soon as clients are served there.
+        """
+        self._announce = announce
         self._configuration = configuration
         self._environ = configuration.environ
         self._state_dir = state_dir
@@ -147,6 +154,7 @@ class Daemon:
             await self._may_open.wait()
             listener = self._inherited or unix.bind(self._socket_path)
             self._is_bound.set()
+            self._announce(self._socket_path)
             try:
                 tasks.start_soon(serve_clients, listener, host, attendance)
                 tasks.start_soon(reloader.run)

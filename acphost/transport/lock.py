@@ -43,12 +43,29 @@ class StateLock:
             raise StartError(f"cannot lock {path}: {exc.strerror}") from exc
         return cls(descriptor)
 
+    def announce(self, socket: Path) -> None:
+        """Write down where clients are served from now on; before, the daemon is starting."""
+        if self._descriptor is not None:
+            os.pwrite(self._descriptor, f"{os.getpid()}\n{socket}\n".encode(errors="replace"), 0)
+
     def release(self) -> None:
         """Let others have it; a second call does nothing."""
         if self._descriptor is not None:
             os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)
             self._descriptor = None
+
+
+def starting_daemon(state_dir: Path) -> int | None:
+    """The pid of the daemon that has the lock and serves no clients yet."""
+    holder = lock_holder(state_dir)
+    if holder is None:
+        return None
+    try:
+        lines = (state_dir / LOCK_NAME).read_bytes().splitlines()
+    except OSError:
+        return None
+    return holder if len(lines) < 2 else None
 
 
 def lock_holder(state_dir: Path) -> int | None:
@@ -80,7 +97,7 @@ def _open(path: Path) -> int:
 
 
 def _holder(descriptor: int) -> int | None:
-    text = os.pread(descriptor, 32, 0).strip()
+    text, _, _ = os.pread(descriptor, 32, 0).partition(b"\n")
     return int(text) if text.isdigit() else None
 
 

@@ -45,8 +45,12 @@ def test_each_error_has_its_exit_code(exc: Exception, code: int) -> None:
     ],
 )
 def test_without_a_daemon_every_client_command_says_how_to_start_one(
-    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setenv("ACPHOST_STATE_DIR", str(tmp_path))
     assert main([*words, "--socket", str(tmp_path / "s")]) == 69
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from acphost.errors import AlreadyRunningError, StartError
-from acphost.transport.lock import LOCK_NAME, StateLock, lock_holder
+from acphost.transport.lock import LOCK_NAME, StateLock, lock_holder, starting_daemon
 
 
 def test_the_second_is_told_who_was_first(tmp_path: Path) -> None:
@@ -85,3 +85,18 @@ def test_a_lock_file_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> Non
     os.mkfifo(state / LOCK_NAME)
     with pytest.raises(StartError):
         StateLock.acquire(state)
+
+
+def test_until_it_serves_clients_the_holder_is_starting(tmp_path: Path) -> None:
+    """The place of the socket in the file tells it; the pid can be read all the same."""
+    state = tmp_path / "state"
+    assert starting_daemon(state) is None
+    lock = StateLock.acquire(state)
+    assert starting_daemon(state) == os.getpid()
+    lock.announce(Path("/run/s"))
+    assert starting_daemon(state) is None
+    assert lock_holder(state) == os.getpid()
+    lock.release()
+    again = StateLock.acquire(state)
+    assert starting_daemon(state) == os.getpid()
+    again.release()
