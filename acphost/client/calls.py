@@ -13,6 +13,7 @@ from acphost.wire.agents import AgentCheck, AgentProbe
 from acphost.wire.base import Position, parse_position
 from acphost.wire.event import Event
 from acphost.wire.grants import Access, Grant, GrantAddParams, GrantRemoveParams
+from acphost.wire.jobs import Job, JobListParams, JobParams, JobsStopped, JobStopAllParams
 from acphost.wire.runtime import RuntimeStarted
 from acphost.wire.trouble import RuntimeHealth, RuntimeLogs, RuntimeLogsParams
 from acphost.wire.usage import UsageProjection
@@ -259,6 +260,19 @@ class Calls(ABC):
         """Which agent serves a session, does it remember, why is it still busy."""
         given = params.RuntimeStatusParams(session_id=session_id)
         return await self.request("runtime/status", given, host.RuntimeStatus, repeat=True)
+
+    async def list_jobs(self, session_id: str | None = None) -> Listing[Job]:
+        """The commands that agents run through the host."""
+        return await self._page("job/list", JobListParams(session_id=session_id), Job)
+
+    async def stop_job(self, job_id: str) -> Job:
+        """End a command."""
+        return await self.request("job/stop", JobParams(job_id=job_id), Job, repeat=True)
+
+    async def stop_jobs(self, session_id: str | None = None) -> JobsStopped:
+        """End the commands of a session, or all."""
+        given = JobStopAllParams(session_id=session_id)
+        return await self.request("job/stopAll", given, JobsStopped, repeat=True)
 
     async def list_grants(self) -> Listing[Grant]:
         """The folders that agents may use beside those of their sessions."""

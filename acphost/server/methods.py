@@ -23,6 +23,7 @@ from acphost.server.connection import ClientConnection, Identity
 from acphost.server.host import Host
 from acphost.server.runtime_methods import RuntimeMethods
 from acphost.server.subscribing import Subscribing
+from acphost.session.jobs import JobBoard
 from acphost.session.views import decision_view
 from acphost.wire import params as p
 from acphost.wire.base import carries, parse_position
@@ -47,6 +48,7 @@ from acphost.wire.host import (
     RuntimeStatus,
     Session,
 )
+from acphost.wire.jobs import Job, JobListParams, JobParams, JobsStopped, JobStopAllParams
 from acphost.wire.revision import SCHEMA_REVISION
 from acphost.wire.runtime import RuntimeStarted
 from acphost.wire.trouble import RuntimeLogsParams
@@ -89,6 +91,7 @@ class Methods:
         self._runtime = RuntimeMethods(host)
         self._subscribing = Subscribing(host)
         self._queries = host.queries
+        self._jobs = JobBoard(host.house)
         self._registry: MethodRegistry[ClientConnection] = MethodRegistry()
         self._access: dict[str, Access] = {}
         for method in self.table():
@@ -137,6 +140,9 @@ class Methods:
             Method("runtime/logs", RuntimeLogsParams, every, self._runtime.logs),
             Method("runtime/health", p.NoParams, every, self._runtime.health),
             Method("runtime/processes", p.ProcessesParams, every, self._processes),
+            Method("job/list", JobListParams, every, self._job_list),
+            Method("job/stop", JobParams, every, self._job_stop),
+            Method("job/stopAll", JobStopAllParams, every, self._job_stop_all),
             Method("grant/list", p.NoParams, every, self._grant_list),
             Method("grant/add", GrantAddParams, every, self._grant_add),
             Method("grant/remove", GrantRemoveParams, every, self._grant_remove),
@@ -355,6 +361,21 @@ class Methods:
         Raises RunNotFoundError, SessionNotFoundError.
         """
         return await self._queries.usage(params)
+
+    async def _job_list(self, client: ClientConnection, params: JobListParams) -> Page:
+        """The commands that agents run through the host now."""
+        jobs = self._jobs.every(params.session_id)
+        return Page(items=[Raw(msgspec.json.encode(each)) for each in jobs])
+
+    async def _job_stop(self, client: ClientConnection, params: JobParams) -> Job:
+        """End a command; its agent goes on, and sees how it ended."""
+        return await self._jobs.stop(params.job_id, client.origin)
+
+    async def _job_stop_all(
+        self, client: ClientConnection, params: JobStopAllParams
+    ) -> JobsStopped:
+        """End every command that runs, of one session or of all."""
+        return await self._jobs.stop_all(params.session_id, client.origin)
 
     async def _grant_list(self, client: ClientConnection, params: p.NoParams) -> Page:
         """The folders that the actor lets agents use beside those of their sessions."""

@@ -17,6 +17,12 @@ class Deeds:
         self._scribe = scribe
         self._now = now
 
+    @property
+    def run_id(self) -> str | None:
+        """The run that what is done now belongs to."""
+        run, _ = self._run()
+        return None if run is None else run.run_id
+
     def note(self, kind: str, payload: Mapping[str, object], **host: object) -> Ticket:
         """Write an event of the run that is on, or of the one that has just ended."""
         run, late = self._run()

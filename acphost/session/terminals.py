@@ -7,6 +7,7 @@ that it can be shown when the terminal is long gone. The ledger knows its proces
 import os
 import shlex
 from collections.abc import Awaitable, Callable
+from typing import Literal
 
 import anyio
 import msgspec
@@ -29,7 +30,8 @@ from acphost.session.gate import Deed, Gate
 from acphost.settings.model import TerminalSettings
 from acphost.transport.processes import boot_id
 from acphost.wire.acp_files import CreateTerminal, ExitStatus, TerminalOutput, TerminalParams
-from acphost.wire.event import Kind
+from acphost.wire.event import Kind, Origin
+from acphost.wire.jobs import Job
 from acphost.workspace.roots import Roots
 from acphost.workspace.terminal import Terminal, argv_of, exit_status, start
 
@@ -79,6 +81,27 @@ class TerminalDesk:
     def running(self) -> list[tuple[str, str]]:
         """The ids and titles of commands that have not ended."""
         return [(each.id, each.title) for each in self._open.values() if each.exit is None]
+
+    def jobs(self) -> list[Job]:
+        """All that were not released, for people to see."""
+        return [
+            Job(
+                job_id=each.id, title=each.title, status=_status(each),
+                session_id=self._row.session_id, host_run_id=each.run_id,
+            )
+            for each in self._open.values()
+        ]  # fmt: skip
+
+    async def stop(self, job_id: str, origin: Origin) -> bool:
+        """A person ends a command; False if there is none of that id."""
+        terminal = self._open.get(job_id)
+        if terminal is None:
+            return False
+        if terminal.exit is None:
+            self._tell_updated(terminal, "stopped", by=origin)
+        await terminal.kill()
+        await terminal.wait()
+        return True
 
     # -- the methods ------------------------------------------------------------------------------
 
@@ -180,7 +203,9 @@ class TerminalDesk:
             raise
         row.pid, row.birth, row.pgid = child.pid, child.birth, child.pgid
         self._writer.record([save_process(row)])
-        terminal = self._open[terminal_id] = Terminal(terminal_id, _short(line), child, limit=limit)
+        terminal = self._open[terminal_id] = Terminal(
+            terminal_id, _short(line), child, limit=limit, run_id=self._deeds.run_id
+        )
         self.launches[terminal_id] = launch_id
         self._on_started()
         self._deeds.note(
@@ -239,10 +264,9 @@ class TerminalDesk:
 
     # -- what is told -----------------------------------------------------------------------------
 
-    def _tell_updated(self, terminal: Terminal, what: str) -> None:
-        self._deeds.note(
-            Kind.JOB_UPDATED, {"jobId": terminal.id, "status": "running", "what": what}
-        )
+    def _tell_updated(self, terminal: Terminal, what: str, *, by: Origin | None = None) -> None:
+        told = {"jobId": terminal.id, "status": "running", "what": what, "by": by}
+        self._deeds.note(Kind.JOB_UPDATED, told)
 
     def _tell_ended(self, terminal: Terminal) -> None:
         if terminal.was_told:
@@ -263,6 +287,12 @@ class TerminalDesk:
                 "output": terminal.output.text(whole=True, limit=SHOWN),
             },
         )
+
+
+def _status(terminal: Terminal) -> Literal["running", "completed", "failed"]:
+    if terminal.exit is None:
+        return "running"
+    return "completed" if terminal.exit.code == 0 else "failed"
 
 
 def _short(line: str) -> str:

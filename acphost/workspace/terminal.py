@@ -24,8 +24,12 @@ _SHELL_SIGNS = frozenset(" \t\n;&|<>()$`\"'*?~=")
 class Terminal:
     """A running command, or one that has ended; `close` must be called in the end."""
 
-    def __init__(self, terminal_id: str, title: str, child: Child, *, limit: int) -> None:
+    def __init__(
+        self, terminal_id: str, title: str, child: Child, *, limit: int, run_id: str | None
+    ) -> None:
         self.id = terminal_id
+        #: The run that it was started in.
+        self.run_id = run_id
         self.title = title
         self.child = child
         self.output = OutputTail(limit)

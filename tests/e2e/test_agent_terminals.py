@@ -197,6 +197,27 @@ async def test_commands_of_a_killed_daemon_are_ended_by_the_next() -> None:
         assert (payload(ended)["status"], ended.synthetic) == ("failed", True)
 
 
+async def test_a_person_may_end_commands() -> None:
+    """The agent sees how it ended; with none left that is said."""
+    steps = script(create("sleep 300"), about("wait_for_exit", save="exit"), "    STAY")
+    async with running_daemon(steps, host=ALLOWED) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "run")
+        await daemon.has_event(session, "job.started")
+        (job,) = (await daemon.client.list_jobs(session)).items
+        stopped = await daemon.client.stop_job(job.job_id)
+        nothing = await daemon.client.stop_jobs()
+
+        assert (job.status, job.host_run_id, job.title) == (
+            "running", run.host_run_id, "sleep 300"
+        )  # fmt: skip
+        assert stopped.status == "failed"
+        assert (nothing.stopped, nothing.message) == (0, "no command is running")
+        assert (await told(daemon, "exit"))["signal"] == "SIGTERM"
+        updated = await daemon.has_event(session, "job.updated")
+        assert payload(updated)["by"]["actorId"].startswith("uid:")
+
+
 async def test_a_command_waits_for_a_person() -> None:
     """Asked about with the whole line; refused nothing runs; consent in the turn is enough."""
     steps = (

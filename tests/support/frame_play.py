@@ -40,6 +40,10 @@ ON prompt "read"
     ASK fs/write_text_file {{"sessionId": "${{SESSION}}", "path": "${{DIR}}/work/notes.md",
         "content": "# Notes\\n"}}
 
+ON prompt "command"
+    ASK terminal/create {{"sessionId": "${{SESSION}}", "command": "sleep 300"}}
+    GATE ${{DIR}}/stopped
+
 ON prompt
     THOUGHT "A short answer will do."
     PLAN completed:"Answer"
@@ -70,6 +74,7 @@ async def play() -> dict[str, dict[str, Any]]:
             await players.queue()
             await players.interrupted()
             await players.runtime()
+            await players.jobs()
             await players.grants()
             await players.refusals()
             await players.questions()
@@ -212,6 +217,19 @@ class Play:
         await self._call("usage/get", {"sessionId": self._session})
         await self._call("runtime/start", {"sessionId": self._session})
         await self._call("runtime/reset", {"sessionId": self._session, "next": "continue"})
+
+    async def jobs(self) -> None:
+        """A command that an agent runs, ended by a person."""
+        run = await self._send("command", "r-20")
+        await self._daemon.is_status(self._session, "waiting")
+        (decision,) = await self._daemon.questions(self._session)
+        await self._daemon.client.respond(decision.permission_id, "allow_once")
+        await self._daemon.has_event(self._session, "job.started")
+        (job,) = (await self._call("job/list", {"sessionId": self._session}))["items"]
+        await self._call("job/stop", {"jobId": job["jobId"]})
+        await self._call("job/stopAll")
+        self._daemon.open("stopped")
+        await self._ended(run)
 
     async def grants(self) -> None:
         """A folder granted and taken back."""
