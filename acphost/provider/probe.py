@@ -10,7 +10,7 @@ from typing import ClassVar
 import anyio
 import msgspec
 
-from acphost.errors import AcpHostError, RemoteError
+from acphost.errors import AcpHostError, PermissionDeniedError, RemoteError
 from acphost.ids import AcpSessionId
 from acphost.provider.connection import AgentGoneError, method_not_found
 from acphost.provider.process import AgentProcess
@@ -64,6 +64,9 @@ class _Ear:
         """Nothing is allowed in a probe."""
         if asked.method == "session/request_permission":
             asked.answer(CANCELLED)
+        elif asked.method.startswith(("fs/", "terminal/")):
+            # It was offered, as to every process of the agent: no is another answer than unknown.
+            asked.refuse(PermissionDeniedError("nothing is allowed while the agent is tried out"))
         else:
             asked.refuse(method_not_found(asked.method))
 
