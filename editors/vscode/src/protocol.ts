@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-c1f34eb0c19e";
+export const schemaRevision = "1-33ee5d3a85bd";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -418,10 +418,43 @@ export interface InitializeResult {
   limits: Limits;
 }
 
+/** A command that an agent runs through the host, until the agent has done with it. */
+export interface Job {
+  jobId: string;
+  title: string;
+  status: "completed" | "failed" | "running";
+  sessionId: string;
+  hostRunId: string | null;
+}
+
+/** `job/list`: those of one session, or all. */
+export interface JobListParams {
+  sessionId?: string | null;
+  _meta?: unknown;
+}
+
+/** `job/stop`. */
+export interface JobParams {
+  jobId: string;
+  _meta?: unknown;
+}
+
+/** `job/stopAll`: those of one session, or all. */
+export interface JobStopAllParams {
+  sessionId?: string | null;
+  _meta?: unknown;
+}
+
 /** Background jobs of a session. */
 export interface Jobs {
   running: number;
   items: unknown[];
+}
+
+/** The answer to `job/stopAll`. */
+export interface JobsStopped {
+  stopped: number;
+  message: string;
 }
 
 /** What an event says. */
@@ -1325,6 +1358,12 @@ export interface Methods {
   "runtime/health": { params: NoParams; result: RuntimeHealth };
   /** The agents' processes and what they have started, with memory and age. */
   "runtime/processes": { params: ProcessesParams; result: ProcessRecordPage };
+  /** The commands that agents run through the host now. */
+  "job/list": { params: JobListParams; result: Page };
+  /** End a command; its agent goes on, and sees how it ended. */
+  "job/stop": { params: JobParams; result: Job };
+  /** End every command that runs, of one session or of all. */
+  "job/stopAll": { params: JobStopAllParams; result: JobsStopped };
   /** The folders that the actor lets agents use beside those of their sessions. */
   "grant/list": { params: NoParams; result: Page };
   /** Let agents use a folder in all sessions of the actor, to read only or also to write. */

@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-c1f34eb0c19e
+-- schema revision 1-33ee5d3a85bd
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -41,6 +41,9 @@
 ---| "runtime/logs"
 ---| "runtime/health"
 ---| "runtime/processes"
+---| "job/list"
+---| "job/stop"
+---| "job/stopAll"
 ---| "grant/list"
 ---| "grant/add"
 ---| "grant/remove"
@@ -411,10 +414,38 @@
 ---@field capabilities table<string, boolean>
 ---@field limits acphost.Limits
 
+---A command that an agent runs through the host, until the agent has done with it.
+---@class acphost.Job
+---@field jobId string
+---@field title string
+---@field status "completed"|"failed"|"running"
+---@field sessionId string
+---@field hostRunId string|nil
+
+---`job/list`: those of one session, or all.
+---@class acphost.JobListParams
+---@field sessionId? string|nil
+---@field _meta? any
+
+---`job/stop`.
+---@class acphost.JobParams
+---@field jobId string
+---@field _meta? any
+
+---`job/stopAll`: those of one session, or all.
+---@class acphost.JobStopAllParams
+---@field sessionId? string|nil
+---@field _meta? any
+
 ---Background jobs of a session.
 ---@class acphost.Jobs
 ---@field running integer
 ---@field items any[]
+
+---The answer to `job/stopAll`.
+---@class acphost.JobsStopped
+---@field stopped integer
+---@field message string
 
 ---What an event says.
 ---@alias acphost.Kind
@@ -1291,6 +1322,18 @@
 ---`runtime/processes` The agents' processes and what they have started, with memory and age.
 ---@alias acphost.params.runtime.processes acphost.ProcessesParams
 ---@alias acphost.result.runtime.processes acphost.ProcessRecordPage
+
+---`job/list` The commands that agents run through the host now.
+---@alias acphost.params.job.list acphost.JobListParams
+---@alias acphost.result.job.list acphost.Page
+
+---`job/stop` End a command; its agent goes on, and sees how it ended.
+---@alias acphost.params.job.stop acphost.JobParams
+---@alias acphost.result.job.stop acphost.Job
+
+---`job/stopAll` End every command that runs, of one session or of all.
+---@alias acphost.params.job.stopAll acphost.JobStopAllParams
+---@alias acphost.result.job.stopAll acphost.JobsStopped
 
 ---`grant/list` The folders that the actor lets agents use beside those of their sessions.
 ---@alias acphost.params.grant.list acphost.NoParams
