@@ -75,7 +75,7 @@ async def _try_all(options: Options, rules: Sequence[PolicyRule]) -> tuple[list[
         own: dict[str, list[PolicyRule]] = {}
         if options.rules is None:
             for session in await all_sessions(client):
-                own[session.session_id] = msgspec.json.decode(session.policy, type=list[PolicyRule])
+                own[session.session_id] = session.policy
         tried = [
             _try(decision, [*own.get(decision.session_id, ()), *rules])
             for decision in await all_decisions(client, wanted)

@@ -45,11 +45,15 @@ def of_answer(traits: Traits, turn: Turn, answer: Raw | AcpHostError) -> Ending:
         if isinstance(result.usage, Raw):
             usage = _reported(result.usage)
     verdict = traits.judge_turn(facts)
+    code, error = verdict.error_code, verdict.error
+    if verdict.outcome == "cancelled" and code is None and turn.run.cancel_requested_at is None:
+        # Some end every turn so, or all turns of a process when one is stopped.
+        code, error = ErrorWord.AGENT_CANCELLED, "the agent ended the turn; nobody had asked it to"
     return Ending(
         status=RunStatus(verdict.outcome),
         stop_reason=facts.stop_reason or None,
-        error_code=verdict.error_code,
-        error=verdict.error,
+        error_code=code,
+        error=error,
         empty=verdict.is_empty or (verdict.outcome == "completed" and turn.content == 0),
         extra=extra,
         rebind=verdict.rebind,

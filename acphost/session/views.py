@@ -17,6 +17,7 @@ from acphost.wire.host import (
     Session,
     SessionStatus,
 )
+from acphost.wire.policy import PolicyRule
 from acphost.wire.receipt import Receipt
 from acphost.wire.usage import ColdResumeUsage, UsageProjection
 
@@ -62,7 +63,7 @@ def session_view(
         recovery=recovery,
         agent_mode=controls.mode,
         settable=list(controls.all()) if is_whole else UNSET,
-        policy=Raw(row.policy),
+        policy=msgspec.json.decode(row.policy, type=list[PolicyRule]),
     )
 
 

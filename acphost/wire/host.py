@@ -9,6 +9,7 @@ from acphost.wire.acp import PermissionOption
 from acphost.wire.base import NULL, HostRecord, carries
 from acphost.wire.controls import Control
 from acphost.wire.event import Event, Origin
+from acphost.wire.policy import PolicyRule
 from acphost.wire.receipt import Receipt
 
 SESSION_SCHEMA = "mnote.ai_session.v1"
@@ -83,6 +84,7 @@ class ErrorWord(StrEnum):
 
     AGENT_EXITED = "agent_exited"
     AGENT_ERROR = "agent_error"
+    AGENT_CANCELLED = "agent_cancelled"
     AGENT_UNAVAILABLE = "agent_unavailable"
     AUTH_REQUIRED = "auth_required"
     HOST_RESTARTED = "host_restarted"
@@ -135,7 +137,7 @@ class Session(HostRecord, frozen=True):
     #: What can be set by `session/configure`; only where one session is asked for.
     settable: list[Control] | msgspec.UnsetType = msgspec.UNSET
     #: The rules that answer for a person in this session, before those of the configuration.
-    policy: Raw = Raw(b"[]")
+    policy: list[PolicyRule] = []
 
 
 class Run(HostRecord, frozen=True):

@@ -323,3 +323,33 @@ ON eof
         assert after.status == "completed"
         await eventually(lambda: not is_alive(near) and not is_alive(far))
         assert not is_alive(daemon.launches()[0])
+
+
+async def test_a_turn_that_its_agent_cancels_is_not_put_down_to_a_person() -> None:
+    """One stop, and the agent ends all its turns so: the other tells that nobody had asked."""
+    script = """
+ON prompt "q"
+    MSG "all of it"
+    END cancelled
+ON prompt ~"stop|other"
+    MSG "a"
+    MARK ${DIR}/${PROMPT}
+    GATE ${DIR}/stopped
+    END cancelled
+ON cancel KEEP
+    MARK ${DIR}/stopped
+"""
+    async with running_daemon(script, agent={"cancel_grace": 5}) as daemon:
+        one, two = await daemon.session(), await daemon.session()
+        stopped_run, other = await daemon.send(one, "stop"), await daemon.send(two, "other")
+        await daemon.marked("stop")
+        await daemon.marked("other")
+        await daemon.cancel(stopped_run)
+        ended, bystander = await daemon.wait(stopped_run), await daemon.wait(other)
+
+        assert (ended.status, ended.error_code) == ("cancelled", None)
+        assert (bystander.status, bystander.error_code) == ("cancelled", "agent_cancelled")
+        assert bystander.cancel_requested_at is None
+        always = await daemon.ask(one, "q")
+        assert (always.status, always.stop_reason) == ("cancelled", "cancelled")
+        assert await daemon.text(always) == "all of it"

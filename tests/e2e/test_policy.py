@@ -134,7 +134,7 @@ async def test_a_session_may_have_rules_of_its_own() -> None:
         other = await daemon.session()
         assert await daemon.text(await daemon.ask(session, "edit a")) == "no"
         assert await daemon.text(await daemon.ask(other, "edit a")) == "yes"
-        assert json.loads(bytes((await daemon.get(session)).policy))[0]["name"] == "mine"
+        assert [rule.name for rule in (await daemon.get(session)).policy] == ["mine"]
         await daemon.restart()
         assert await daemon.text(await daemon.ask(session, "edit b")) == "no"
 
