@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-33ee5d3a85bd";
+export const schemaRevision = "1-f99789b7710c";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -1100,7 +1100,7 @@ export interface Session {
   /** What can be set by `session/configure`; only where one session is asked for. */
   settable?: Control[];
   /** The rules that answer for a person in this session, before those of the configuration. */
-  policy: unknown;
+  policy: PolicyRule[];
 }
 
 /** `session/configure`: absent is left as it is, null forgets the choice. */

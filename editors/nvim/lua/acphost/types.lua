@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-33ee5d3a85bd
+-- schema revision 1-f99789b7710c
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -1013,7 +1013,7 @@
 ---@field recovery acphost.Recovery|nil
 ---@field agentMode string|nil The agent's own mode; `mode` tells how its context came about.
 ---@field settable? acphost.Control[] What can be set by `session/configure`; only where one session is asked for.
----@field policy any The rules that answer for a person in this session, before those of the configuration.
+---@field policy acphost.PolicyRule[] The rules that answer for a person in this session, before those of the configuration.
 
 ---`session/configure`: absent is left as it is, null forgets the choice.
 ---@class acphost.SessionConfigureParams
