@@ -78,6 +78,7 @@ async def play() -> dict[str, dict[str, Any]]:
             await players.grants()
             await players.refusals()
             await players.questions()
+            await players.kinds()
             await players.shutdown()
     _rare(recorder)
     return dict(sorted(recorder.frames.items()))
@@ -303,6 +304,17 @@ class Play:
         answer = {"jsonrpc": "2.0", "id": asked["id"], "result": result}
         await editor.send(answer)
         self._recorder.keep(method.replace("/", "."), request=asked, answer=answer)
+
+    async def kinds(self) -> None:
+        """One event of each kind that the session has seen."""
+        async with self._daemon.wire() as other:
+            await other.result("events/subscribe", {"scope": {"sessionId": self._session}})
+            while True:
+                params = (await other.read())["params"]
+                for event in params["events"]:
+                    self._recorder.keep(f"event.{event['kind']}", event=event)
+                if params.get("caughtUp"):
+                    return
 
     async def shutdown(self) -> None:
         """Its end, while a turn is running, and what it says to new work."""
