@@ -132,6 +132,7 @@ class Conversation:
         self.services = Services(
             state, self.scribe, listener, tasks,
             writer=writer, pool=pool, editors=editors, grants=grants, settings=settings, now=now,
+            keep_out=vault.home,
         )  # fmt: skip
         listener.handlers |= self.services.handlers
         self.binder.on_unbound = self.services.end

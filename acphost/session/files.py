@@ -7,13 +7,19 @@ event, without the content.
 import hashlib
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
 import anyio
 import anyio.to_thread
 import msgspec
 
-from acphost.errors import AcpHostError, InvalidParamsError, PathNotGrantedError
+from acphost.errors import (
+    AcpHostError,
+    InvalidParamsError,
+    PathNotGrantedError,
+    PermissionDeniedError,
+)
 from acphost.provider.switchboard import AgentRequest
 from acphost.session.deeds import Deeds
 from acphost.session.gate import Answer, Deed, Gate
@@ -73,7 +79,9 @@ class FileDesk:
         settings: Callable[[], FileSettings],
         roots: RootsOf,
         on_written: Callable[[Written], None],
+        keep_out: Path,
     ) -> None:
+        self._keep_out = keep_out
         self._session_id = session_id
         self._editors = editors
         self._gate = gate
@@ -183,6 +191,7 @@ class FileDesk:
         Raises InvalidParamsError, PathNotGrantedError, PermissionDeniedError.
         """
         word = "Read" if kind == "read" else "Write"
+        await self._in_thread(lambda: self._refuse_our_own(path))
         roots = await self._roots(reading=kind == "read")
         try:
             place = await self._in_thread(lambda: roots.locate(path))
@@ -209,6 +218,14 @@ class FileDesk:
         )  # fmt: skip
         await self._gate.pass_(deed, "ask", asked)
         return place
+
+    def _refuse_our_own(self, path: str) -> None:
+        """The daemon's store and secrets are no agent's business, wherever its folders are.
+
+        To open and close the store in here would end the locks that protect it.
+        """
+        if Path(real_path(path)).is_relative_to(self._keep_out.resolve()):
+            raise PermissionDeniedError(f"{path} belongs to the daemon; no agent may use it")
 
     def _note_seen(self, path: str, signature: Signature) -> None:
         self._seen.pop(path, None)

@@ -1,6 +1,7 @@
 """What a session's agent may ask of the host beside permission: files, and what comes with them."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 import msgspec
 from anyio.abc import TaskGroup
@@ -40,7 +41,9 @@ class Services:
         grants: Grants,
         settings: Callable[[], Settings],
         now: Clock,
+        keep_out: Path,
     ) -> None:
+        """`keep_out` is the daemon's own folder: nothing in it is an agent's."""
         self._row = row = state.row
         self._grants = grants
         self.errands = Errands(tasks)
@@ -60,6 +63,7 @@ class Services:
             settings=lambda: settings().files,
             roots=self.roots,
             on_written=self.receipts.note_written,
+            keep_out=keep_out,
         )
         self.terminals = TerminalDesk(
             row,

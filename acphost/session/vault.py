@@ -12,6 +12,11 @@ class Vault:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    @property
+    def home(self) -> Path:
+        """The daemon's own folder, with the store in it."""
+        return self._folder.parent
+
     async def keep(self, session_id: str, secret: bytes) -> None:
         """Durable once it returns."""
         await anyio.to_thread.run_sync(self._write, session_id, secret)

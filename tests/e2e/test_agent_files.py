@@ -310,3 +310,15 @@ async def test_an_editor_of_the_session_is_asked_before_the_disk(result: object,
         assert heard[1]["params"]["content"] == "é€😀\n"
         on_disk = (daemon.work / "new" / "b.txt").exists()
         assert on_disk == (result is None)
+
+
+async def test_the_daemons_own_files_are_nobodys() -> None:
+    """Its store and its secrets, also where the session's folder holds them, and through a link."""
+    own = ["state/journal.db", "state/secrets/x.json", "work/link"]
+    reads = [f'{{"sessionId": "${{SESSION}}", "path": "${{DIR}}/{path}"}}' for path in own]
+    async with running_daemon(asking(*reads), host={"files": {"read": "allow"}}) as daemon:
+        (daemon.work / "link").symlink_to(daemon.journal.path)
+        session = await daemon.session(cwd=str(daemon.folder))
+        for number in range(len(own)):
+            refused = (await answer(daemon, session, f"read {number}"))["error"]
+            assert "belongs to the daemon" in refused["message"], refused
