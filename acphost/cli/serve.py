@@ -8,6 +8,7 @@ import anyio
 
 from acphost.cli.exits import Exit
 from acphost.cli.parser import Options
+from acphost.cli.screen import err
 from acphost.daemon.configuration import Configuration
 from acphost.daemon.log_file import LogFile
 from acphost.daemon.main import serve
@@ -16,6 +17,7 @@ from acphost.log import configure
 
 def run(options: Options) -> int:
     """Run the daemon until it is told to stop. Raises StartError, which has the exit code."""
-    configure(stream=None if options.log is None else LogFile(Path(options.log).absolute()))
+    log = None if options.log is None else LogFile(Path(options.log).absolute())
+    configure(stream=log, colour=err().has_colour)
     anyio.run(partial(serve, Configuration(vars(options), os.environ)))
     return Exit.OK

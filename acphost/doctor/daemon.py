@@ -7,6 +7,7 @@ from acphost.client.connecting import connect
 from acphost.doctor.finding import Diagnosis, Patient, fine, problem, warning
 from acphost.errors import AcpHostError, DaemonUnreachableError, SocketPathError
 from acphost.transport.lock import lock_holder
+from acphost.version import VERSION
 
 #: The share of descriptors from which on it becomes tight.
 _TIGHT = 0.8
@@ -19,6 +20,9 @@ async def look_at_daemon(patient: Patient) -> AsyncIterator[Diagnosis]:
         async with connect(patient.socket, name="acphost doctor", patience=0) as client:
             host, stats = client.info.host_info, await client.stats()
             yield fine("daemon", f"{host.version}, pid {host.pid}, answers")
+            if host.version != VERSION:
+                told = f"it is version {host.version}, this program is {VERSION}"
+                yield warning("daemon", told, "start it again: `acphost stop`, then any command")
             # Another state folder may be served behind the same socket.
             holder = lock_holder(patient.state_dir)
             if holder not in {host.pid, None}:

@@ -6,6 +6,9 @@ import subprocess
 import sys
 from typing import BinaryIO
 
+import anyio
+import pytest
+
 from tests.support.daemon import Daemon, eventually, running_daemon
 
 
@@ -45,6 +48,25 @@ async def test_a_log_of_its_own() -> None:
         assert "ready" in acphost(daemon, "logs").stdout
         await daemon.stop()
         assert "stopping" in acphost(daemon, "logs").stdout
+
+
+@pytest.mark.parametrize(("variable", "is_plain"), [("NO_COLOR", True), ("SOME_COLOR", False)])
+async def test_a_log_on_a_terminal(variable: str, *, is_plain: bool) -> None:
+    """A warning is yellow there, unless the person wants no colours."""
+    async with running_daemon("") as daemon:
+        await daemon.stop()
+        ours, theirs = os.openpty()
+        daemon.environ |= {variable: "1", "TERM": "xterm"}
+        daemon.wrapper = ["sh", "-c", f'exec "$@" 2>{os.ttyname(theirs)}', "sh"]
+        daemon.configure(nonsense=1)
+        await daemon.start()
+        seen = ""
+        while "nonsense" not in seen:
+            await anyio.wait_readable(ours)
+            seen += os.read(ours, 65536).decode()
+        os.close(ours)
+        os.close(theirs)
+        assert ("\x1b[" not in seen) is is_plain
 
 
 async def test_trouble_with_agents() -> None:
