@@ -187,6 +187,9 @@ def _conversation_commands(command: Command) -> None:
     permit.add_argument(
         "--all", action="store_true", help="list also what was answered: how, when and by whom"
     )
+    permit.add_argument(
+        "values", metavar="NAME=VALUE", nargs="*", help="what a form is filled in with"
+    )
     permit.add_argument("--json", action="store_true", help="print the decisions")
 
 

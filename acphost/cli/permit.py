@@ -8,6 +8,7 @@ import msgspec
 from acphost.cli.ask import Option, choose, options_of
 from acphost.cli.daemon import pick, reach
 from acphost.cli.exits import CommandError, Exit
+from acphost.cli.forms import KIND, answer_form, show_form, title_of
 from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
 from acphost.cli.render import how_decided, question_of
@@ -48,13 +49,21 @@ async def _permit(options: Options) -> int:
             _list(list(pending.values()), as_json=options.json)
             return Exit.OK
         decision = pending[pick(options.permission, pending, "open question")]
+        if decision.kind == KIND:
+            resolved = await answer_form(client, decision, options.option, options.values)
+            _report(resolved, str(resolved.outcome), as_json=options.json)
+            return Exit.OK
         option = _chosen(decision, options.option)
         resolved = await client.respond(decision.permission_id, option.option_id)
-        if options.json:
-            print_json(resolved)
-        else:
-            out().line(f"answered: {one_line(option.name, 200)}")
+        _report(resolved, one_line(option.name, 200), as_json=options.json)
         return Exit.OK
+
+
+def _report(resolved: Decision, answer: str, *, as_json: bool) -> None:
+    if as_json:
+        print_json(resolved)
+    else:
+        out().line(f"answered: {answer}")
 
 
 def _list(pending: list[Decision], *, as_json: bool) -> None:
@@ -76,6 +85,8 @@ def _show(pen: Pen, decision: Decision) -> None:
     if decision.status != "pending":
         pen.line(f"    {pen.safe(how_decided(decision))}")
         return
+    if decision.kind == KIND:
+        show_form(pen, decision)
     for option in _options(decision):
         pen.line(f"    {pen.safe(option.option_id):<16} {pen.safe(option.name)}")
 
@@ -104,4 +115,6 @@ def _options(decision: Decision) -> list[Option]:
 
 def _question(decision: Decision) -> str:
     request = msgspec.json.decode(decision.request)
+    if decision.kind == KIND:
+        return title_of(request)
     return question_of({**request, "kind": decision.kind} if isinstance(request, dict) else {})

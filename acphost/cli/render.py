@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from acphost.cli import forms
 from acphost.cli.screen import Pen, age, one_line, short
 from acphost.cli.tools import ToolLines
 from acphost.wire.event import Event, Kind
@@ -68,6 +69,9 @@ class Renderer:
             Kind.PLAN_UPDATED: self._show_plan,
             Kind.PERMISSION_RESOLVED: self._resolved,
             Kind.PERMISSION_EXPIRED: self._expired,
+            Kind.ELICITATION_REQUESTED: self._form,
+            Kind.ELICITATION_RESOLVED: self._form_closed,
+            Kind.ELICITATION_EXPIRED: self._expired,
             Kind.RUN_QUEUED: self._queued,
             Kind.RUN_STARTED: self._started,
             Kind.RUN_CANCEL_REQUESTED: lambda _: self._note("asked to stop"),
@@ -140,6 +144,16 @@ class Renderer:
 
     def _expired(self, payload: Payload) -> None:
         self._note(f"the question was withdrawn: {payload.get('reason')}", "yellow")
+
+    def _form(self, payload: Payload) -> None:
+        where = f" (at {payload['host']})" if payload.get("host") else ""
+        self._note(f"the agent asks: {payload.get('message')}{where}", "bold")
+        self._note(f"answer with: {forms.how_to_answer(payload)}")
+
+    def _form_closed(self, payload: Payload) -> None:
+        by = payload.get("by")
+        who = f" by {by.get('clientName')}" if isinstance(by, dict) else ""
+        self._note(f"answered{who}: {payload.get('action')}", "green")
 
     # -- the run ----------------------------------------------------------------------------------
 

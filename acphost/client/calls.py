@@ -256,6 +256,18 @@ class Calls(ABC):
         given = params.PermissionRespondParams(permission_id=permission_id, option_id=option_id)
         return await self.request("permission/respond", given, host.Decision)
 
+    async def respond_to_form(
+        self,
+        elicitation_id: str,
+        action: Literal["accept", "decline", "cancel"],
+        content: Mapping[str, object] | None = None,
+    ) -> host.Decision:
+        """Answer a form or an address; `content` is the form filled in."""
+        given: dict[str, object] = {"elicitationId": elicitation_id, "action": action}
+        if content is not None:
+            given["content"] = content
+        return await self.request("elicitation/respond", given, host.Decision)
+
     async def status(self, session_id: str) -> host.RuntimeStatus:
         """Which agent serves a session, does it remember, why is it still busy."""
         given = params.RuntimeStatusParams(session_id=session_id)

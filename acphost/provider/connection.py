@@ -109,12 +109,19 @@ class AgentConnection:
 
     # -- what we say ------------------------------------------------------------------------------
 
-    def request(self, method: str, params: object, on_answer: Callable[[Answer], None]) -> None:
-        """Send a request; `on_answer` is called in wire order, with an error if the agent dies."""
+    def request(
+        self, method: str, params: object, on_answer: Callable[[Answer], None]
+    ) -> int | None:
+        """Send a request; `on_answer` is called in wire order, with an error if the agent dies.
+
+        Returns the id it went out with.
+        """
         if self.gone:
             on_answer(self.gone)
-            return
-        self._send(encode_request(self._pending.register(on_answer), method, params))
+            return None
+        request_id = self._pending.register(on_answer)
+        self._send(encode_request(request_id, method, params))
+        return request_id
 
     async def call(self, method: str, params: object) -> msgspec.Raw:
         """Send a request and wait for its result. Raises RemoteError, AgentGoneError."""

@@ -8,4 +8,6 @@ from collections.abc import Mapping
 CLIENT_CAPABILITIES: Mapping[str, object] = {
     "fs": {"readTextFile": True, "writeTextFile": True},
     "terminal": True,
+    "elicitation": {"form": {}, "url": {}},
+    "session": {"configOptions": {"boolean": {}}},
 }

@@ -12,12 +12,13 @@ import msgspec
 
 from acphost.errors import AcpHostError, PermissionDeniedError, RemoteError
 from acphost.ids import AcpSessionId
-from acphost.provider.connection import AgentGoneError, method_not_found
+from acphost.provider.connection import AgentConnection, AgentGoneError, method_not_found
 from acphost.provider.process import AgentProcess
 from acphost.provider.switchboard import AgentRequest
 from acphost.provider.traits import LoadStatus, Rung
 from acphost.wire.acp import PromptResult, UpdateTag, lenient
 from acphost.wire.agents import Promise, PromiseResult
+from acphost.wire.jsonrpc import RequestId
 
 #: Seconds for an answer that needs no model.
 PATIENCE = 20.0
@@ -72,6 +73,12 @@ class _Ear:
 
     def on_stray(self, what: str, payload: bytes, at: int) -> None:
         """Not of interest."""
+
+    awaits_people: ClassVar = False
+
+    def on_withdrawn(self, connection: AgentConnection, request_id: RequestId) -> bool:
+        """Nothing is ever open."""
+        return False
 
     def on_gone(self, gone: AgentGoneError) -> None:
         """Whoever waits for an answer is told."""

@@ -267,7 +267,7 @@ class AgentProcess:
 
         Raises RemoteError, AgentGoneError, AuthRequiredError, AgentUnavailableError.
         """
-        result = await self._call_setup("session/new", params)
+        result = await self._call_setup("session/new", params, sink)
         try:
             session_id = lenient(SessionOpened, result).session_id
         except msgspec.DecodeError:
@@ -292,12 +292,12 @@ class AgentProcess:
         """session/load or session/resume; the sink hears the replay as it comes."""
         self._attach(method, session_id, sink)
         try:
-            return await self._call_setup(method, {"sessionId": session_id, **params})
+            return await self._call_setup(method, {"sessionId": session_id, **params}, sink)
         except BaseException:
             self.detach(session_id)
             raise
 
-    async def _call_setup(self, method: str, params: dict[str, object]) -> msgspec.Raw:
+    async def _call_setup(self, method: str, params: dict[str, object], sink: Sink) -> msgspec.Raw:
         """A request without a total limit: only silence ends the wait (a replay may be long)."""
         box: list[Answer] = []
         answered = anyio.Event()
@@ -306,16 +306,13 @@ class AgentProcess:
             box.append(answer)
             answered.set()
 
-        self.connection.request(method, params, on_answer)
-        patience = self.plan.agent.load_timeout
-        # Not by the time of day: a clock that is set would end the wait, or keep it from ending.
-        asked = ticks_ms()
-        while not answered.is_set():
-            quiet = (ticks_ms() - max(asked, self.connection.last_activity)) / 1000
-            if quiet >= patience:
-                raise self._unavailable(f"was silent for {patience:g} s on `{method}`")
-            with anyio.move_on_after(max(0.01, patience - quiet)):
-                await answered.wait()
+        request_id = self.connection.request(method, params, on_answer)
+        if request_id is not None:
+            self._switchboard.callers[request_id] = sink
+        try:
+            await self._answered(method, answered, sink)
+        finally:
+            self._switchboard.callers.pop(request_id, None)
         answer = box[0]
         if isinstance(answer, RemoteError) and answer.remote_code == AUTH_REQUIRED:
             methods = [
@@ -325,6 +322,20 @@ class AgentProcess:
         if isinstance(answer, AcpHostError):
             raise answer
         return answer
+
+    async def _answered(self, method: str, answered: anyio.Event, sink: Sink) -> None:
+        """Wait as long as the agent shows that it lives."""
+        patience = self.plan.agent.load_timeout
+        # Not by the time of day: a clock that is set would end the wait, or keep it from ending.
+        asked = ticks_ms()
+        while not answered.is_set():
+            if sink.awaits_people:
+                asked = ticks_ms()
+            quiet = (ticks_ms() - max(asked, self.connection.last_activity)) / 1000
+            if quiet >= patience:
+                raise self._unavailable(f"was silent for {patience:g} s on `{method}`")
+            with anyio.move_on_after(max(0.01, patience - quiet)):
+                await answered.wait()
 
     async def ask(self, method: str, params: dict[str, object]) -> msgspec.Raw:
         """A request about a session that is open, answered within the time of a load.

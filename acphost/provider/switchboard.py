@@ -12,10 +12,15 @@ from acphost.errors import AcpHostError
 from acphost.provider.connection import AgentConnection, AgentGoneError, method_not_found
 from acphost.rpc.codec import verbatim_member
 from acphost.wire.acp import SessionScoped, SessionUpdate
+from acphost.wire.acp_elicitation import CancelRequest, ElicitationRequest
 from acphost.wire.jsonrpc import RequestId
 
 _UPDATE = msgspec.json.Decoder(SessionUpdate)
 _SCOPED = msgspec.json.Decoder(SessionScoped)
+_CANCEL = msgspec.json.Decoder(CancelRequest)
+_ELICITATION = msgspec.json.Decoder(ElicitationRequest)
+#: Requests that people answer.
+_ASKING = frozenset({"session/request_permission", "elicitation/create"})
 _SESSION_ID = attrgetter("session_id")
 
 #: Updates kept for a session whose id we have not been told yet (guide rule 10), their bytes, and
@@ -64,6 +69,13 @@ class Sink(Protocol):
     def on_stray(self, what: str, payload: bytes, at: int) -> None:
         """Something of the process that belongs to no session, to be kept as evidence."""
 
+    @property
+    def awaits_people(self) -> bool:
+        """Whether the agent waits for a person: that is no silence."""
+
+    def on_withdrawn(self, connection: AgentConnection, request_id: RequestId) -> bool:
+        """The agent takes a request back; whether it was one of this session's, and open."""
+
     def on_gone(self, gone: AgentGoneError) -> None:
         """The process ended. Open requests were failed before."""
 
@@ -76,6 +88,11 @@ class AgentRequest:
     method: str
     params: msgspec.Raw
     connection: AgentConnection
+
+    def is_it(self, connection: AgentConnection, request_id: RequestId) -> bool:
+        """Whether this is the request of that id; a text is no number, and 1 is not true."""
+        is_same = type(request_id) is type(self.id) and request_id == self.id
+        return is_same and connection is self.connection
 
     def answer(self, result: object) -> None:
         """Send the result."""
@@ -97,6 +114,9 @@ class Switchboard:
         self._early: dict[str, _Early] = {}
         self._strays = 0
         self._unheard: list[tuple[str, bytes, int]] = []
+
+        #: Who waits for the answer to a request of ours, by its id, while no session is known.
+        self.callers: dict[RequestId, Sink] = {}
 
     def attach(self, session_id: str, sink: Sink) -> None:
         """Whatever comes for that session goes there, first what came before its id was known.
@@ -192,6 +212,14 @@ class Switchboard:
         self._deliver(scoped.session_id, [scoped.update], at, None if update is None else [update])
 
     def _on_extension(self, method: str, params: msgspec.Raw, own: msgspec.Raw, at: int) -> None:
+        if method == "$/cancel_request":
+            self._on_withdrawn(params)
+            return
+        if method == "elicitation/complete":
+            # It names neither session nor request: whoever has it open knows its id.
+            for each in [*self.sinks.values(), *self.callers.values()]:
+                each.on_extension(method, own, at)
+            return
         sink = self._sink_of(params) or self._only_sink()
         if sink is not None and not method.startswith("$/"):
             sink.on_extension(method, own, at)
@@ -200,11 +228,32 @@ class Switchboard:
         """Hand a request to its conversation, or answer that nobody is there."""
         asked = AgentRequest(request_id, method, params, self.connection)
         sink = self._sink_of(params)
+        if sink is None and method in _ASKING:
+            # A question about a request of ours, or of a session within the one there is (A54).
+            sink = self._caller_of(params) or self._only_sink()
         if sink is None:
             asked.refuse(method_not_found(method))
             self.connection.anomalies += 1
             return
         sink.on_request(asked, at)
+
+    def _on_withdrawn(self, params: msgspec.Raw) -> None:
+        """Unknown ids were answered already: nothing to do."""
+        try:
+            request_id = _CANCEL.decode(params).request_id
+        except msgspec.DecodeError:
+            self.connection.anomalies += 1
+            return
+        for sink in [*self.sinks.values(), *self.callers.values()]:
+            if sink.on_withdrawn(self.connection, request_id):
+                return
+
+    def _caller_of(self, params: msgspec.Raw) -> Sink | None:
+        try:
+            request_id = _ELICITATION.decode(params).request_id
+        except msgspec.DecodeError:
+            return None
+        return None if request_id is msgspec.UNSET else self.callers.get(request_id)
 
     def _sink_of(self, params: msgspec.Raw) -> Sink | None:
         try:

@@ -28,6 +28,7 @@ BY_MEMBER: dict[str, tuple[type[AcpHostError], ...]] = {
     "host_run_id": (errors.RunNotFoundError,),
     "agent_id": (errors.AgentNotFoundError,),
     "permission_id": (errors.PermissionNotFoundError,),
+    "elicitation_id": (errors.PermissionNotFoundError,),
     "store_id": (errors.CursorForeignError,),
     "after_seq": (errors.CursorMalformedError, errors.CursorFutureError),
     "after_offset": (errors.CursorMalformedError, errors.CursorFutureError),
@@ -45,6 +46,11 @@ BY_METHOD: dict[str, tuple[type[AcpHostError], ...]] = {
     "initialize": (errors.UnsupportedVersionError,),
     "session/create": WRITES,
     "session/configure": (errors.AgentNotFoundError, errors.ConflictError, *WRITES),
+    "session/configure": (
+        errors.AgentRefusedError,
+        errors.AgentUnavailableError,
+        *WRITES,
+    ),
     "run/create": (
         errors.ConflictError,
         errors.QueueFullError,
@@ -59,6 +65,7 @@ BY_METHOD: dict[str, tuple[type[AcpHostError], ...]] = {
     "queue/release": WRITES,
     "permission/respond": (errors.AlreadyResolvedError, *WRITES),
     "runtime/start": (errors.AgentUnavailableError, errors.AuthRequiredError, *WRITES),
+    "elicitation/respond": (errors.AlreadyResolvedError, *WRITES),
     "runtime/reset": (errors.AgentUnavailableError, *WRITES),
     "host/backup": (errors.StorageError, errors.ConflictError),
 }

@@ -28,6 +28,7 @@ from acphost.session.views import decision_view
 from acphost.wire import params as p
 from acphost.wire.base import carries, parse_position
 from acphost.wire.controls import SessionConfigureParams
+from acphost.wire.elicitation import ElicitationRespondParams
 from acphost.wire.grants import Grant, GrantAddParams, GrantRemoveParams
 from acphost.wire.host import (
     PROTOCOL_VERSION,
@@ -59,7 +60,7 @@ CAPABILITIES = {
     "subscriptions": True,
     "queue": True,
     "permissions": True,
-    "elicitation": False,
+    "elicitation": True,
     "fs": True,
 }
 
@@ -134,6 +135,7 @@ class Methods:
             Method("events/unsubscribe", p.UnsubscribeParams, every, self._subscribing.unsubscribe),
             Method("permission/list", p.PermissionListParams, every, self._permission_list),
             Method("permission/respond", p.PermissionRespondParams, every, self._respond),
+            Method("elicitation/respond", ElicitationRespondParams, every, self._respond_to_form),
             Method("runtime/status", p.RuntimeStatusParams, every, self._runtime_status),
             Method("runtime/start", p.SessionParams, every, self._runtime_start),
             Method("runtime/reset", p.RuntimeResetParams, every, self._runtime_reset),
@@ -334,6 +336,12 @@ class Methods:
         """Answers an agent's question with one of the offered options; the first answer counts."""
         row = await self._commands.respond(params.permission_id, params.option_id, client.origin)
         return decision_view(row)
+
+    async def _respond_to_form(
+        self, client: ClientConnection, params: ElicitationRespondParams
+    ) -> Decision:
+        """Answers a form or an address of an agent; the first valid answer wins."""
+        return decision_view(await self._commands.respond_to_form(params, client.origin))
 
     async def _runtime_status(
         self, client: ClientConnection, params: p.RuntimeStatusParams

@@ -1,5 +1,7 @@
 """What clients may have done: each command is checked, carried out, and durable when it returns."""
 
+from typing import NoReturn
+
 import anyio
 import msgspec
 
@@ -16,12 +18,13 @@ from acphost.journal.store import Store
 from acphost.provider.pool import AgentPool
 from acphost.session import requests, resume
 from acphost.session.conversation import Conversation
-from acphost.session.decisions import already_resolved
+from acphost.session.decisions import ELICITATION, already_resolved
 from acphost.session.house import House
 from acphost.session.locks import KeyedLocks
 from acphost.session.scribe import note
 from acphost.session.vault import Vault
 from acphost.wire.controls import SessionConfigureParams
+from acphost.wire.elicitation import ElicitationRespondParams
 from acphost.wire.event import Kind, Origin
 from acphost.wire.host import RunStatus, RuntimeReset
 from acphost.wire.params import (
@@ -291,12 +294,39 @@ class Commands:
                 await conversation.questions.answer(permission_id, option_id, origin=origin)
                 break
         else:
-            # Somebody may have answered a moment ago: what is on its way to the disk decides.
-            await self._store.writer.durable(self._store.writer.record(()))
-            row = await self._store.reader.decision(permission_id)
-            if row is None:
-                raise PermissionNotFoundError(f"no decision {permission_id!r}")
-            raise already_resolved(row)
-        answered = await self._store.reader.decision(permission_id)
-        assert answered is not None, "it has just been made durable"
-        return answered
+            await self._refuse_answer(permission_id)
+        return await self._decided(permission_id)
+
+    async def respond_to_form(
+        self, params: ElicitationRespondParams, origin: Origin
+    ) -> DecisionRow:
+        """Answer a form or an address; the first valid answer wins.
+
+        Raises AlreadyResolvedError, PermissionNotFoundError, InvalidParamsError.
+        """
+        elicitation_id = params.elicitation_id
+        for conversation in self._house.conversations:
+            if conversation.state.forms.get(elicitation_id) is not None:
+                await conversation.asking.answer(
+                    elicitation_id, params.action, params.content, origin=origin
+                )
+                break
+        else:
+            await self._refuse_answer(elicitation_id)
+        return await self._decided(elicitation_id)
+
+    async def _refuse_answer(self, decision_id: str) -> NoReturn:
+        # Somebody may have answered a moment ago: what is on its way to the disk decides.
+        await self._store.writer.durable(self._store.writer.record(()))
+        row = await self._store.reader.decision(decision_id)
+        if row is None:
+            raise PermissionNotFoundError(f"no decision {decision_id!r}")
+        if row.status == "pending":
+            right = "elicitation/respond" if row.kind == ELICITATION else "permission/respond"
+            raise InvalidParamsError(f"{decision_id!r} is answered by `{right}` - at `$`")
+        raise already_resolved(row)
+
+    async def _decided(self, decision_id: str) -> DecisionRow:
+        row = await self._store.reader.decision(decision_id)
+        assert row is not None, "it has just been made durable"
+        return row

@@ -160,7 +160,7 @@ class Configurator:
             if failed:
                 names = ", ".join(failed)
                 self._state.remark = f"the agent was started anew and refused to be set: {names}"
-                told = {"code": "settings_not_restored", "text": self._state.remark,
+                told = {"code": "settings_not_restored", "message": self._state.remark,
                         "settings": failed}  # fmt: skip
                 drafts.append(note(Kind.ERROR, told, run=run))
             if drafts:

@@ -22,9 +22,11 @@ from acphost.journal.rows import RunRow, SessionRow
 from acphost.journal.writer import SessionLog, Ticket, Writer
 from acphost.provider.pool import AgentPool
 from acphost.session import closing
+from acphost.session.asking import Asking
 from acphost.session.configure import Configurator
 from acphost.session.continuity import Binder, Binding
 from acphost.session.decisions import DecisionDesk
+from acphost.session.elicitations import ElicitationDesk
 from acphost.session.ending import Ending
 from acphost.session.files import Editors
 from acphost.session.grants import Grants
@@ -88,7 +90,8 @@ class Conversation:
         own = msgspec.json.decode(row.policy, type=list[PolicyRule])
         # Its own rules first: they are the more particular ones.
         desk = DecisionDesk(row, self._traits, now, lambda: [*own, *settings().policy.rules])
-        self.state = state = SessionState(row, RunQueue(settings().queue.limit), desk)
+        forms = ElicitationDesk(row, self._traits.source, now)
+        self.state = state = SessionState(row, RunQueue(settings().queue.limit), desk, forms)
         state.usage = UsageLedger(row.usage)
         self.scribe.refresh = state.refresh
         self._configurator = Configurator(state, self.scribe)
@@ -120,6 +123,17 @@ class Conversation:
             configured=lambda: settings().mcp,
             environment=lambda: pool.environment(row.agent_id),
         )
+        self.asking = Asking(
+            state,
+            self.scribe,
+            tasks,
+            self.questions,
+            permissions=lambda: settings().permissions,
+            is_attended=is_attended,
+        )
+        listener.handlers["elicitation/create"] = self.asking.take
+        listener.on_complete = self.asking.take_complete
+        listener.withdrawals.append(self.asking.take_withdrawal)
         self.binder = listener.binder = Binder(
             self.scribe,
             pool,
@@ -135,6 +149,8 @@ class Conversation:
             keep_out=vault.home,
         )  # fmt: skip
         listener.handlers |= self.services.handlers
+        # A file or terminal first: a question about it ends with it.
+        listener.withdrawals.insert(0, self.services.errands.cancel)
         self.binder.on_unbound = self.services.end
         self.queue = QueueDesk(state, self.scribe, settings=lambda: settings().queue, now=now)
         self._watchman = Watchman(state, self.scribe, self._traits, now, pool.tell)
@@ -175,8 +191,7 @@ class Conversation:
             return None
         turn.run.cancel_requested_at = self._now()
         turn.hold_queue = hold_queue
-        questions, change = state.desk.cancel_all(origin)
-        turn.dismissed = [question.asked for question in questions]
+        turn.dismissed, change = state.cancel_decisions(origin)
         asked = note(Kind.RUN_CANCEL_REQUESTED, {"by": origin}, run=turn.run, origin=origin)
         ticket = self.scribe.write(
             [asked, *change.drafts], runs=[turn.run], statements=change.statements

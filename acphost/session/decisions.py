@@ -11,6 +11,7 @@ from acphost.ids import Clock, mint
 from acphost.journal.event import Draft, RunRef, classify
 from acphost.journal.rows import DecisionRow, RunRow, SessionRow
 from acphost.journal.statements import Statement, save_decision
+from acphost.provider.connection import AgentConnection
 from acphost.provider.switchboard import AgentRequest
 from acphost.provider.traits import Traits
 from acphost.session.calls import Call, CallBook, call_key
@@ -20,8 +21,11 @@ from acphost.session.scribe import encode, note, run_ref
 from acphost.session.subject import subject_of
 from acphost.wire.acp import PermissionOption, PermissionRequest, ToolCall, ToolReport, lenient
 from acphost.wire.event import HOST, Kind, Origin
+from acphost.wire.jsonrpc import RequestId
 from acphost.wire.policy import PermissionSubject, PolicyRule
 
+#: The kind of a decision that is no permission (see `elicitations`).
+ELICITATION = "elicitation"
 CANCELLED: Mapping[str, object] = {"outcome": {"outcome": "cancelled"}}
 
 
@@ -227,6 +231,19 @@ class DecisionDesk:
         row.status, row.resolved_at = "expired", self._now()
         return Change([withdrawal(row, reason)], [save_decision(row)])
 
+    def withdraw_request(
+        self, connection: AgentConnection, request_id: RequestId
+    ) -> tuple[AgentRequest, Change] | None:
+        """The agent takes a question back; None if it is not open."""
+        for question in self._open.values():
+            if question.asked.is_it(connection, request_id):
+                row = question.row
+                del self._open[row.permission_id]
+                row.status, row.resolved_at = "expired", self._now()
+                gone = withdrawal(row, "the agent took it back")
+                return question.asked, Change([gone], [save_decision(row)])
+        return None
+
     def reject_option(self, permission_id: str) -> str | None:
         """The offered option that says no, for a question nobody answers in time."""
         question = self._open.get(permission_id)
@@ -269,7 +286,10 @@ class DecisionDesk:
 
 def withdrawal(row: DecisionRow, reason: str) -> Draft:
     """The event that closes a question without an answer."""
-    draft = note(Kind.PERMISSION_EXPIRED, {"permissionId": row.permission_id, "reason": reason})
+    kind, name = Kind.PERMISSION_EXPIRED, "permissionId"
+    if row.kind == ELICITATION:
+        kind, name = Kind.ELICITATION_EXPIRED, "elicitationId"
+    draft = note(kind, {name: row.permission_id, "reason": reason})
     if row.run_key is None or row.run_id is None:
         return draft
     return draft._replace(run=RunRef(row.run_key, row.run_id))

@@ -9,7 +9,7 @@ from acphost.errors import StorageError, StorageFullError
 from acphost.ids import Clock
 from acphost.journal.event import Draft, RunRef, classify
 from acphost.journal.writer import Ticket, Writer
-from acphost.provider.connection import AgentGoneError, method_not_found
+from acphost.provider.connection import AgentConnection, AgentGoneError, method_not_found
 from acphost.provider.switchboard import AgentRequest
 from acphost.provider.traits import Traits
 from acphost.session.configure import Configurator
@@ -21,6 +21,7 @@ from acphost.session.updates import Matter, Meaning, read
 from acphost.session.usage import read_context
 from acphost.wire.base import AcpStruct
 from acphost.wire.event import Kind
+from acphost.wire.jsonrpc import RequestId
 
 #: Characters of an agent's title that lists show.
 MAX_TITLE = 300
@@ -61,6 +62,10 @@ class Listener:
         self._on_dismissed = on_dismissed
         self._title_is_ours = state.row.title is not None
         self.binder: Binder | None = None
+        #: Told of `elicitation/complete`; unknown ids are ignored (A60).
+        self.on_complete: Callable[[Raw], object] = lambda _: None
+        #: Who may hold a request that its agent takes back.
+        self.withdrawals: list[Callable[[AgentConnection, RequestId], bool]] = []
         #: Kinds of updates that the host acts on beyond keeping them.
         self._followers: dict[str, Callable[[Raw], None]] = {
             Kind.SESSION_INFO_UPDATED: self._take_title,
@@ -168,6 +173,9 @@ class Listener:
     def on_extension(self, method: str, params: Raw, at: int) -> None:
         """A notification that is no update: kept whole, and a sign of life."""
         state = self._state
+        if method == "elicitation/complete":
+            self.on_complete(params)
+            return
         self._hear(at)
         turn = state.turn
         if turn is not None:
@@ -207,6 +215,15 @@ class Listener:
             )]
         )  # fmt: skip
 
+    def on_withdrawn(self, connection: AgentConnection, request_id: RequestId) -> bool:
+        """The agent takes a request back (A52)."""
+        return any(take(connection, request_id) for take in self.withdrawals)
+
+    @property
+    def awaits_people(self) -> bool:
+        """Whether the agent waits for a person, and not a person for it."""
+        return self._state.awaits_people
+
     def open_question(self, asked: AgentRequest, host_kind: str | None = None) -> str | None:
         """Put a question to people: the agent's, or one of the host's own on account of it.
 
@@ -245,7 +262,7 @@ class Listener:
     def on_gone(self, gone: AgentGoneError) -> None:
         """The process is gone; its open prompt was failed before this is called."""
         state = self._state
-        _, change = state.desk.withdraw_all("the agent's process ended")
+        _, change = state.withdraw_decisions("the agent's process ended")
         drafts = list(change.drafts)
         if gone.stderr:
             run = state.late_run(self._now())

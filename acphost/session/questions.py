@@ -9,6 +9,7 @@ from acphost.errors import PermissionNotFoundError
 from acphost.journal.writer import Ticket, Writer
 from acphost.provider.switchboard import AgentRequest
 from acphost.session.decisions import CANCELLED, Deadline
+from acphost.session.elicitations import DISMISSED
 from acphost.session.listener import settled
 from acphost.session.scribe import Scribe
 from acphost.session.state import SessionState
@@ -100,7 +101,9 @@ class Questions:
         """Answer these `cancelled` once that is on disk."""
         await settled(self._writer, ticket)
         while asked:
-            asked.pop().answer(CANCELLED)
+            request = asked.pop()
+            is_form = request.method == "elicitation/create"
+            request.answer(DISMISSED if is_form else CANCELLED)
 
 
 def _selected(option_id: str) -> dict[str, object]:

@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 import anyio
 
 from acphost.journal.rows import RunRow, SessionRow
+from acphost.provider.switchboard import AgentRequest
 from acphost.session.calls import Call, CallBook
-from acphost.session.decisions import DecisionDesk
+from acphost.session.decisions import Change, DecisionDesk
+from acphost.session.elicitations import ElicitationDesk
 from acphost.session.queue import RunQueue
 from acphost.session.turn import Turn
 from acphost.session.usage import UsageLedger
 from acphost.wire.base import timestamp
+from acphost.wire.event import Origin
 from acphost.wire.host import SessionStatus
 
 #: Updates that come later than this after a turn belong to the session, not to that turn.
@@ -28,6 +31,7 @@ class SessionState:
     row: SessionRow
     queue: RunQueue
     desk: DecisionDesk
+    forms: ElicitationDesk
     turn: Turn | None = None
     #: The binding for the head of the queue is being made ready.
     starting: bool = False
@@ -75,7 +79,7 @@ class SessionState:
     def _word(self) -> tuple[SessionStatus, str | None]:
         if self.trouble is not None:
             return self.trouble
-        if len(self.desk):
+        if self.awaits_people:
             return SessionStatus.WAITING, "a decision is open"
         if self.turn is not None:
             if self.turn.run.cancel_requested_at is not None:
@@ -94,6 +98,25 @@ class SessionState:
             # Never called idle while nobody knows what became of a run (contract section 1).
             return SessionStatus.HELD, "a run was interrupted; resume or dismiss it"
         return SessionStatus.IDLE, self.remark
+
+    @property
+    def awaits_people(self) -> bool:
+        """Whether a decision is open."""
+        return bool(len(self.desk) or len(self.forms))
+
+    def cancel_decisions(self, origin: Origin | None) -> tuple[list[AgentRequest], Change]:
+        """The turn is being stopped: whatever is open is answered so."""
+        questions, change = self.desk.cancel_all(origin)
+        asked, more = self.forms.cancel_all(origin)
+        change.add(more)
+        return [question.asked for question in questions] + asked, change
+
+    def withdraw_decisions(self, reason: str) -> tuple[list[AgentRequest], Change]:
+        """Nobody waits for answers any more."""
+        questions, change = self.desk.withdraw_all(reason)
+        asked, more = self.forms.withdraw_all(reason)
+        change.add(more)
+        return [question.asked for question in questions] + asked, change
 
     def hold(self, reason: str) -> bool:
         """Let nothing start until released; whether that is news."""
@@ -127,7 +150,8 @@ class SessionState:
         """
         if self.turn is None or self.row.status not in (SessionStatus.RUNNING, SessionStatus.QUIET):
             return False
-        if len(self.desk) or (self.turn.is_in_tool and any(map(may_take_long, self.turn.calls))):
+        is_in_tool = self.turn.is_in_tool and any(map(may_take_long, self.turn.calls))
+        if self.awaits_people or is_in_tool:
             return False
         last = max(self.turn.last_sign, self.turn.run.started_at or 0)
         return now - last > threshold * 1000

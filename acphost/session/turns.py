@@ -180,7 +180,7 @@ class Turns:
     def end(self, turn: Turn, ending: Ending) -> None:
         """Close the turn with its one terminal event, and decide what the queue does next."""
         state, run = self._state, turn.run
-        withdrawn, change = state.desk.withdraw_all("the turn ended")
+        withdrawn, change = state.withdraw_decisions("the turn ended")
         receipt = self._receipts.end(turn)
         before = [*closing.abandoned_tools(run, turn.calls), *change.drafts]
         if receipt is not None:
@@ -202,7 +202,7 @@ class Turns:
         if reason is not None and state.hold(reason):
             drafts.append(note(Kind.QUEUE_HELD, {"reason": self._row.held_reason}))
         ticket = self._scribe.write(drafts, runs=[run], statements=change.statements)
-        turn.dismissed += [question.asked for question in withdrawn]
+        turn.dismissed += withdrawn
         self._questions.dismiss(turn.dismissed, ticket)
         turn.ending = ending
         turn.over.set()

@@ -48,6 +48,7 @@ NEEDED = {
     "events/subscribe": "scope",
     "events/unsubscribe": "subscriptionId",
     "permission/respond": "permissionId",
+    "elicitation/respond": "elicitationId",
 }
 
 
@@ -101,6 +102,8 @@ async def test_things_that_do_not_exist() -> None:
         "run/cancel": ({"hostRunId": "x"}, "run_not_found"),
         "run/dismiss": ({"hostRunId": "x"}, "run_not_found"),
         "permission/respond": ({"permissionId": "x", "optionId": "y"}, "permission_not_found"),
+        "elicitation/respond": ({"elicitationId": "x", "action": "cancel"}, "permission_not_found"),
+        "session/configure": ({"sessionId": "x"}, "session_not_found"),
         "session/create": ({"agentId": "x", "cwd": "/tmp"}, "agent_not_found"),
     }
     async with running_daemon("") as daemon, daemon.wire() as wire:

@@ -19,7 +19,7 @@ from acphost.errors import (
     ShuttingDownError,
 )
 from acphost.ids import AcpSessionId, Clock, epoch_ms
-from acphost.provider.connection import AgentGoneError
+from acphost.provider.connection import AgentConnection, AgentGoneError
 from acphost.provider.pool import AgentPool
 from acphost.provider.process import AgentProcess, LaunchPlan
 from acphost.provider.switchboard import AgentRequest
@@ -27,6 +27,7 @@ from acphost.rpc.pending import Answer
 from acphost.settings.model import AgentSettings, Settings
 from acphost.transport.child import Child
 from acphost.transport.processes import Process
+from acphost.wire.jsonrpc import RequestId
 from tests.support.daemon import eventually, is_alive
 
 PARAMS: dict[str, object] = {"cwd": "/", "mcpServers": []}
@@ -59,6 +60,11 @@ class Ear:
     asked: list[AgentRequest] = field(default_factory=list)
     strays: list[tuple[str, object]] = field(default_factory=list)
     gone: anyio.Event = field(default_factory=anyio.Event)
+    awaits_people: bool = False
+
+    def on_withdrawn(self, connection: AgentConnection, request_id: RequestId) -> bool:
+        self.heard.append(f"withdrawn {request_id!r}")
+        return True
 
     def on_updates(
         self, updates: Sequence[msgspec.Raw], at: int, exact: list[bytes] | None = None

@@ -32,6 +32,7 @@ from acphost.provider.agents.registry import TRAITS
 from acphost.provider.switchboard import AgentRequest
 from acphost.session import closing
 from acphost.session.decisions import DecisionDesk
+from acphost.session.elicitations import ElicitationDesk
 from acphost.session.ending import Ending
 from acphost.session.queue import RunQueue, Waiting
 from acphost.session.queue_desk import QueueDesk
@@ -177,7 +178,8 @@ class RecoveryMachine(RuleBasedStateMachine):
     def _first(self, store: Store) -> Life:
         row = session_row(store.writer.next_session_key())
         desk = DecisionDesk(row, TRAITS["acp"], self.clock)
-        state = SessionState(row, RunQueue(1000), desk)
+        forms = ElicitationDesk(row, "acp", self.clock)
+        state = SessionState(row, RunQueue(1000), desk, forms)
         life = Life(store, SessionLog(row.key, row.session_id), state, self.clock)
         life.scribe.write([note(Kind.SESSION_CREATED)])
         return life
@@ -187,7 +189,8 @@ class RecoveryMachine(RuleBasedStateMachine):
         row = await store.reader.session_by_key(1)
         assert row is not None, "the session is gone"
         desk = DecisionDesk(row, TRAITS["acp"], self.clock)
-        state = SessionState(row, RunQueue(1000), desk)
+        forms = ElicitationDesk(row, "acp", self.clock)
+        state = SessionState(row, RunQueue(1000), desk, forms)
         for run in await store.reader.queued(row.key):
             content = await store.reader.prompt(run.key)
             assert content == f'[{{"text":"{run.run_id}"}}]'.encode(), "a prompt is gone"

@@ -14,6 +14,11 @@ from tests.support.frames import Recorder
 from tests.support.wire import Frame, Wire
 
 MODES = '{"modes": {"currentModeId": "ask", "availableModes": [{"id": "ask"}, {"id": "plan"}]}}'
+FORM = (
+    '{"sessionId": "agent-session-1", "mode": "form", "message": "Which branch?", '
+    '"requestedSchema": {"type": "object", "required": ["branch"], '
+    '"properties": {"branch": {"type": "string", "title": "Branch"}}}}'
+)
 #: What the agent does, as the demo agent would, but when it is told to and not by the clock.
 SCRIPT = f"""
 NEW agent-session-1 {MODES}
@@ -25,6 +30,10 @@ ON prompt "permission"
     PERM write-1 allow_once:allow_once:"Allow once" reject_once:reject_once:Reject
     UPD write-1 completed
     MSG "Done."
+
+ON prompt "form"
+    ASK elicitation/create {FORM}
+    MSG "Thank you."
 
 ON prompt "wait"
     MSG "Waiting. "
@@ -71,6 +80,7 @@ async def play() -> dict[str, dict[str, Any]]:
             await players.conversation()
             await players.events()
             await players.permission()
+            await players.form()
             await players.queue()
             await players.interrupted()
             await players.runtime()
@@ -180,6 +190,16 @@ class Play:
         answer = {"permissionId": decision["permissionId"], "optionId": "allow_once"}
         await self._call("permission/respond", answer)
         await self._refused("already_resolved", "permission/respond", answer)
+        await self._ended(run)
+
+    async def form(self) -> None:
+        """A form, filled in."""
+        run = await self._send("form please", "r-2b")
+        await self._daemon.has_event(self._session, "elicitation.requested")
+        (decision,) = (await self._call("permission/list", {"sessionId": self._session}))["items"]
+        content = {"branch": "main"}
+        answer = {"elicitationId": decision["permissionId"], "action": "accept", "content": content}
+        await self._call("elicitation/respond", answer)
         await self._ended(run)
 
     async def queue(self) -> None:

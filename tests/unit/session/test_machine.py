@@ -14,6 +14,7 @@ from hypothesis.stateful import (
 from acphost.errors import QueueFullError
 from acphost.provider.agents.registry import TRAITS
 from acphost.session.decisions import DecisionDesk
+from acphost.session.elicitations import ElicitationDesk
 from acphost.session.queue import RunQueue, Waiting
 from acphost.session.state import SessionState
 from acphost.session.turn import Turn
@@ -39,7 +40,9 @@ class SessionMachine(RuleBasedStateMachine):
         self.started: list[str] = []
 
     def _fresh(self) -> SessionState:
-        return SessionState(self.row, RunQueue(LIMIT), DecisionDesk(self.row, TRAITS["acp"], now))
+        forms = ElicitationDesk(self.row, "acp", now)
+        desk = DecisionDesk(self.row, TRAITS["acp"], now)
+        return SessionState(self.row, RunQueue(LIMIT), desk, forms)
 
     @rule(target=runs)
     def send(self) -> str:

@@ -10,6 +10,7 @@ from acphost.journal.rows import RunRow
 from acphost.provider.agents.registry import TRAITS
 from acphost.provider.switchboard import AgentRequest
 from acphost.session.decisions import DecisionDesk
+from acphost.session.elicitations import ElicitationDesk
 from acphost.session.queue import RunQueue, Waiting
 from acphost.session.state import LATE_WINDOW, SessionState
 from acphost.session.turn import Turn
@@ -24,7 +25,8 @@ QUESTION = Raw(b'{"sessionId":"s","toolCall":{},"options":[{"optionId":"a","kind
 
 def state() -> SessionState:
     row = session_row()
-    return SessionState(row, RunQueue(limit=10), DecisionDesk(row, TRAITS["acp"], now))
+    forms = ElicitationDesk(row, "acp", now)
+    return SessionState(row, RunQueue(limit=10), DecisionDesk(row, TRAITS["acp"], now), forms)
 
 
 def running(run: RunRow | None = None) -> Turn:
