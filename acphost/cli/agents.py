@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import anyio
 
+from acphost.cli import login
 from acphost.cli.daemon import reach
 from acphost.cli.exits import CommandError, Exit
 from acphost.cli.ls import print_json
@@ -27,6 +28,8 @@ def run(options: Options) -> int:
         if options.agent is None:
             raise CommandError("name the agent to probe: acphost agents probe ID", Exit.USAGE)
         return anyio.run(_probe, options)
+    if options.action in ("login", "logout"):
+        return login.run(options)
     return anyio.run(_check if options.action == "check" else _list, options)
 
 

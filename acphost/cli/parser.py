@@ -215,16 +215,17 @@ def _reading_commands(command: Command) -> None:
     usage.add_argument("session", metavar="SESSION", nargs="?", help="default: all sessions")
     usage.add_argument("--json", action="store_true", help="print the projections as they are")
 
-    agents = command("agents", "list the configured agents, check one, or try it out")
+    agents = command("agents", "list the configured agents, check one, try it out, or log in")
     agents.add_argument(
         "action",
         nargs="?",
-        choices=["list", "check", "probe"],
+        choices=["list", "check", "probe", "login", "logout"],
         default="list",
         help="list them (default); check one without starting it; probe one: run it in a scratch "
-        "folder and see which of its promises it keeps",
+        "folder and see which of its promises it keeps; log in to one, or out of it",
     )
     agents.add_argument("agent", metavar="ID", nargs="?", help="which one; check takes all")
+    agents.add_argument("method", metavar="METHOD", nargs="?", help="by which way to log in")
     agents.add_argument(
         "--no-prompts", action="store_true", help="probe without asking the agent's model anything"
     )

@@ -12,7 +12,7 @@ from acphost.cli.daemon import all_sessions, find_session, folder_of, reach, wor
 from acphost.cli.exits import CommandError, Exit
 from acphost.cli.follow import JsonLines, Viewer, follow, on_interrupt, state_teller
 from acphost.cli.parser import Options
-from acphost.cli.render import Renderer
+from acphost.cli.render import Renderer, payload_of
 from acphost.cli.screen import Pen, err, out, short
 from acphost.client.choice import default_agent
 from acphost.client.client import Client
@@ -119,6 +119,9 @@ async def _watch(client: Client, run: Run, aside: Pen, *, as_json: bool) -> int:
     renderer.finish()
     if ending.has_left or last is None:
         return Exit.INTERRUPTED
+    if last.kind == Kind.ERROR:
+        aside.line(f"the message waits; log in with: acphost agents login {run.agent_id}", "yellow")
+        return Exit.NOT_PERMITTED
     if last.kind == Kind.RUN_CANCELLED and ending.was_cancelled_here:
         return Exit.INTERRUPTED
     return Exit.OK if last.kind == Kind.RUN_COMPLETED else Exit.FAILURE
@@ -144,4 +147,7 @@ async def _tell_why_it_waits(client: Client, run: Run, aside: Pen) -> None:
 
 
 def _is_last(event: Event) -> bool:
+    """The end of the run, or that its agent wants a login: that may take a person a while."""
+    if event.kind == Kind.ERROR:
+        return payload_of(event).get("code") == "auth_required"
     return event.kind in TERMINAL_KINDS

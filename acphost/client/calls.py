@@ -16,6 +16,7 @@ from acphost.wire.grants import Access, Grant, GrantAddParams, GrantRemoveParams
 from acphost.wire.jobs import Job, JobListParams, JobParams, JobsStopped, JobStopAllParams
 from acphost.wire.runtime import RuntimeStarted
 from acphost.wire.trouble import RuntimeHealth, RuntimeLogs, RuntimeLogsParams
+from acphost.wire.logins import AgentAuthenticateParams, AgentLogin
 from acphost.wire.usage import UsageProjection
 
 T = TypeVar("T")
@@ -242,6 +243,17 @@ class Calls(ABC):
         """Try an agent out in a scratch folder; with prompts its model is asked twice."""
         given = params.AgentProbeParams(agent_id=agent_id, prompts=prompts)
         return await self.request("agent/probe", given, AgentProbe)
+
+    async def authenticate(
+        self, agent_id: str, method_id: str | None = None, *, completed: bool = False
+    ) -> AgentLogin:
+        """Log in to an agent, or ask how; `completed` after a login in a terminal."""
+        given = AgentAuthenticateParams(agent_id=agent_id, method_id=method_id, completed=completed)
+        return await self.request("agent/authenticate", given, AgentLogin)
+
+    async def logout(self, agent_id: str) -> AgentLogin:
+        """Log out of an agent that offers it."""
+        return await self.request("agent/logout", params.AgentParams(agent_id=agent_id), AgentLogin)
 
     # -- decisions and status ---------------------------------------------------------------------
 

@@ -29,6 +29,7 @@ from acphost.session.agents import AgentDesk
 from acphost.session.commands import Commands
 from acphost.session.house import House
 from acphost.session.logbook import Logbook
+from acphost.session.logins import Logins
 from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries
 from acphost.session.status import StatusBoard
@@ -93,6 +94,7 @@ class DaemonHost:
         self.agent_desk = AgentDesk(
             pool, store.reader, store.writer, lambda: configuration.environ, epoch_ms
         )
+        self.logins = Logins(pool, house, store.writer, epoch_ms)
         self.info = HostInfo(name="acphost", version=VERSION, pid=os.getpid())
         self.store_id: str = store.store_id
         self._schema: Raw | None = None

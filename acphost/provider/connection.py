@@ -5,7 +5,8 @@ One task reads, one writes, one drains stderr. Reading never waits for writing; 
 """
 
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 import anyio
@@ -55,6 +56,34 @@ class AgentGoneError(ConnectionLostError):
         super().__init__(message, exitCode=exit_.code if exit_ else None, stderr=stderr)
         self.exit = exit_
         self.stderr = stderr
+
+
+class Asked:
+    """A request on its way, and its answer."""
+
+    def __init__(self) -> None:
+        #: None: the agent was gone already.
+        self.id: int | None = None
+        self.answered = anyio.Event()
+        self._answer: Answer | None = None
+
+    @property
+    def answer(self) -> Answer:
+        """The answer, once `answered` is set."""
+        assert self._answer is not None, "asked before it was answered"
+        return self._answer
+
+    def take(self, answer: Answer) -> None:
+        """Called by the reader."""
+        self._answer = answer
+        self.answered.set()
+
+    async def result(self) -> msgspec.Raw:
+        """Wait for the result. Raises RemoteError, AgentGoneError."""
+        await self.answered.wait()
+        if isinstance(self.answer, AcpHostError):
+            raise self.answer
+        return self.answer
 
 
 class Inbox(Protocol):
@@ -125,18 +154,20 @@ class AgentConnection:
 
     async def call(self, method: str, params: object) -> msgspec.Raw:
         """Send a request and wait for its result. Raises RemoteError, AgentGoneError."""
-        answered = anyio.Event()
-        box: list[Answer] = []
+        with self.asking(method, params) as asked:
+            return await asked.result()
 
-        def on_answer(answer: Answer) -> None:
-            box.append(answer)
-            answered.set()
-
-        self.request(method, params, on_answer)
-        await answered.wait()
-        if isinstance(box[0], AcpHostError):
-            raise box[0]
-        return box[0]
+    @contextmanager
+    def asking(self, method: str, params: object) -> Iterator["Asked"]:
+        """Send a request; whoever leaves without its answer tells the agent so (guide rule 24)."""
+        asked = Asked()
+        asked.id = self.request(method, params, asked.take)
+        try:
+            yield asked
+        finally:
+            if asked.id is not None and not asked.answered.is_set() and self.gone is None:
+                # A late answer is still read, and told from one that nobody asked for.
+                self.notify("$/cancel_request", {"requestId": asked.id})
 
     def notify(self, method: str, params: object) -> None:
         """Send a notification."""

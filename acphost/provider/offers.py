@@ -8,6 +8,7 @@ from collections.abc import Mapping
 CLIENT_CAPABILITIES: Mapping[str, object] = {
     "fs": {"readTextFile": True, "writeTextFile": True},
     "terminal": True,
+    "auth": {"terminal": True},
     "elicitation": {"form": {}, "url": {}},
     "session": {"configOptions": {"boolean": {}}},
 }

@@ -20,7 +20,6 @@ from acphost.provider.connection import AgentConnection, AgentGoneError
 from acphost.provider.offers import CLIENT_CAPABILITIES
 from acphost.provider.switchboard import SessionIdTakenError, Sink, Switchboard
 from acphost.provider.traits import AUTH_REQUIRED, Traits
-from acphost.rpc.pending import Answer
 from acphost.settings.model import AgentSettings
 from acphost.transport.child import Child, ChildSpec, Exit, spawn
 from acphost.transport.processes import Process
@@ -106,6 +105,11 @@ class AgentProcess:
     def sinks(self) -> Mapping[str, Sink]:
         """The conversations in it, by the agent's own session id."""
         return self._switchboard.sinks
+
+    @property
+    def is_greeted(self) -> bool:
+        """Whether it has answered `initialize`."""
+        return bool(self.greeting.protocol_version)
 
     @property
     def is_live(self) -> bool:
@@ -299,21 +303,14 @@ class AgentProcess:
 
     async def _call_setup(self, method: str, params: dict[str, object], sink: Sink) -> msgspec.Raw:
         """A request without a total limit: only silence ends the wait (a replay may be long)."""
-        box: list[Answer] = []
-        answered = anyio.Event()
-
-        def on_answer(answer: Answer) -> None:
-            box.append(answer)
-            answered.set()
-
-        request_id = self.connection.request(method, params, on_answer)
-        if request_id is not None:
-            self._switchboard.callers[request_id] = sink
-        try:
-            await self._answered(method, answered, sink)
-        finally:
-            self._switchboard.callers.pop(request_id, None)
-        answer = box[0]
+        with self.connection.asking(method, params) as asked:
+            if asked.id is not None:
+                self._switchboard.callers[asked.id] = sink
+            try:
+                await self._answered(method, asked.answered, sink)
+            finally:
+                self._switchboard.callers.pop(asked.id, None)
+        answer = asked.answer
         if isinstance(answer, RemoteError) and answer.remote_code == AUTH_REQUIRED:
             methods = [
                 {"id": m.id, "name": m.name, "type": m.type} for m in self.greeting.auth_methods
@@ -337,17 +334,34 @@ class AgentProcess:
             with anyio.move_on_after(max(0.01, patience - quiet)):
                 await answered.wait()
 
-    async def ask(self, method: str, params: dict[str, object]) -> msgspec.Raw:
-        """A request about a session that is open, answered within the time of a load.
+    async def ask(
+        self,
+        method: str,
+        params: dict[str, object],
+        *,
+        patience: float | None = None,
+        sink: Sink | None = None,
+    ) -> msgspec.Raw:
+        """A request outside of a turn, answered within the time of a load if no other is given.
 
+        `sink`: who is asked where the agent has a question about it.
         Raises RemoteError, AgentGoneError, AgentUnavailableError.
         """
-        patience = self.plan.agent.load_timeout
-        try:
-            with anyio.fail_after(patience):
-                return await self.connection.call(method, params)
-        except TimeoutError:
-            raise self._unavailable(f"did not answer `{method}` within {patience:g} s") from None
+        patience = self.plan.agent.load_timeout if patience is None else patience
+        callers = self._switchboard.callers
+        with self.connection.asking(method, params) as asked:
+            if sink is not None and asked.id is not None:
+                callers[asked.id] = sink
+            try:
+                with anyio.fail_after(patience):
+                    return await asked.result()
+            except TimeoutError:
+                raise self._unavailable(
+                    f"did not answer `{method}` within {patience:g} s"
+                ) from None
+            finally:
+                if asked.id is not None:
+                    callers.pop(asked.id, None)
 
     def detach(self, session_id: str) -> None:
         """Nobody listens to that session any more; a retired process ends with its last one."""

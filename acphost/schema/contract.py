@@ -65,6 +65,16 @@ BY_METHOD: dict[str, tuple[type[AcpHostError], ...]] = {
     "queue/release": WRITES,
     "permission/respond": (errors.AlreadyResolvedError, *WRITES),
     "runtime/start": (errors.AgentUnavailableError, errors.AuthRequiredError, *WRITES),
+    "agent/authenticate": (
+        errors.AgentUnavailableError,
+        errors.AgentRefusedError,
+        errors.ShuttingDownError,
+    ),
+    "agent/logout": (
+        errors.AgentUnavailableError,
+        errors.AgentRefusedError,
+        errors.ShuttingDownError,
+    ),
     "elicitation/respond": (errors.AlreadyResolvedError, *WRITES),
     "runtime/reset": (errors.AgentUnavailableError, *WRITES),
     "host/backup": (errors.StorageError, errors.ConflictError),

@@ -6,6 +6,7 @@ from acphost.server.host import Host
 from acphost.wire import params as p
 from acphost.wire.agents import AgentCheck, AgentProbe
 from acphost.wire.host import AgentDescriptor, AgentList
+from acphost.wire.logins import AgentAuthenticateParams, AgentLogin
 
 
 class AgentMethods:
@@ -32,6 +33,20 @@ class AgentMethods:
     async def check(self, client: ClientConnection, params: p.AgentParams) -> AgentCheck:
         """What can be told of an agent without starting it, each finding with its cure."""
         return await self._host.agent_desk.check(params.agent_id)
+
+    async def authenticate(
+        self, client: ClientConnection, params: AgentAuthenticateParams
+    ) -> AgentLogin:
+        """Logs in to an agent by one of its methods; sessions that waited for it go on.
+
+        Of a method of type `terminal` it tells what to run there; that done, call it again with
+        `completed`. It may take as long as a person takes.
+        """
+        return await self._host.logins.authenticate(params, client.origin)
+
+    async def logout(self, client: ClientConnection, params: p.AgentParams) -> AgentLogin:
+        """Logs out of an agent, where it offers that."""
+        return await self._host.logins.logout(params.agent_id, client.origin)
 
     async def probe(self, client: ClientConnection, params: p.AgentProbeParams) -> AgentProbe:
         """Try an agent out in a scratch folder; minutes where its model is slow."""

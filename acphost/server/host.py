@@ -11,6 +11,7 @@ from acphost.session.agents import AgentDesk
 from acphost.session.commands import Commands
 from acphost.session.house import House
 from acphost.session.logbook import Logbook
+from acphost.session.logins import Logins
 from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries
 from acphost.session.status import StatusBoard
@@ -37,6 +38,7 @@ class Host(Protocol):
     processes: ProcessBoard
     agent_desk: AgentDesk
     logbook: Logbook
+    logins: Logins
     info: HostInfo
     store_id: str
 

@@ -50,6 +50,7 @@ from acphost.wire.host import (
     Session,
 )
 from acphost.wire.jobs import Job, JobListParams, JobParams, JobsStopped, JobStopAllParams
+from acphost.wire.logins import AgentAuthenticateParams
 from acphost.wire.revision import SCHEMA_REVISION
 from acphost.wire.runtime import RuntimeStarted
 from acphost.wire.trouble import RuntimeLogsParams
@@ -114,6 +115,8 @@ class Methods:
             Method("agent/list", p.AgentListParams, every, self._agents.list),
             Method("agent/get", p.AgentParams, every, self._agents.get),
             Method("agent/check", p.AgentParams, every, self._agents.check),
+            Method("agent/authenticate", AgentAuthenticateParams, every, self._agents.authenticate),
+            Method("agent/logout", p.AgentParams, every, self._agents.logout),
             Method("agent/probe", p.AgentProbeParams, every, self._agents.probe),
             Method("session/create", p.SessionCreateParams, every, self._session_create),
             Method("session/list", p.SessionListParams, every, self._session_list),

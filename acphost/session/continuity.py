@@ -73,13 +73,15 @@ class Binder:
         self._scribe = scribe
         self._row = scribe.row
         self._pool = pool
-        self._sink = sink
+        self.sink = sink
         self._now = now
         self._history = history
         self._mcp = mcp
         self._configurator = configurator
         self.binding: Binding | None = None
         self._previous: AgentProcess | None = None
+        #: Started, but it wants a login before it makes a session.
+        self.parked: AgentProcess | None = None
         #: Set while what the agent says is history, not news.
         self.replay: Replay | None = None
         #: Told when a binding is over, with all that its agent had open.
@@ -115,21 +117,37 @@ class Binder:
             await self._previous.ended.wait()
         tries: Counter[Rung] = Counter()
         for attempt in range(1, MAX_PROCESSES + 1):
-            process = await self._pool.acquire(
-                self._row.agent_id, session_id=self._row.session_id, cwd=self._row.cwd
-            )
+            process = await self._acquire()
             try:
                 self.binding = binding = await self._climb(process, run, tries)
                 await self._configurator.restore(binding.seat, _unless_over(run))
             except AgentGoneError:
                 if attempt == MAX_PROCESSES:
                     raise
+            except AuthRequiredError:
+                self.parked = process
+                raise
             except BaseException:
                 process.stop_unless_shared()
                 raise
             else:
                 return binding
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def _acquire(self) -> AgentProcess:
+        """The process that was logged in to, or another."""
+        parked, self.parked = self.parked, None
+        if parked is not None and parked.is_live:
+            return parked
+        return await self._pool.acquire(
+            self._row.agent_id, session_id=self._row.session_id, cwd=self._row.cwd
+        )
+
+    def leave_parked(self) -> None:
+        """Nobody will log in to the process that asked for it."""
+        parked, self.parked = self.parked, None
+        if parked is not None:
+            parked.stop_unless_shared()
 
     async def _climb(
         self, process: AgentProcess, run: RunRow | None, tries: Counter[Rung]
@@ -170,7 +188,7 @@ class Binder:
         row.load_attempted = True
         self.replay = replay = Replay()
         try:
-            result = await process.reopen(method, known, self._sink, await self._params(process))
+            result = await process.reopen(method, known, self.sink, await self._params(process))
         except AgentGoneError as exc:
             self._load_failed(run, LoadStatus.FAILED, method, exc)
             raise
@@ -207,7 +225,7 @@ class Binder:
         self.replay = None
         params = await self._params(process)
         try:
-            acp_session_id, result = await process.new_session(self._sink, params)
+            acp_session_id, result = await process.new_session(self.sink, params)
         except AgentUnavailableError as exc:
             raise self._mcp.suspected(exc) from exc
         if packet is not None:
@@ -233,7 +251,7 @@ class Binder:
     async def _begin_stateless(self, process: AgentProcess, run: RunRow | None) -> Binding:
         """A session of an agent that is told everything with each prompt."""
         self.replay = None
-        session_id, result = await process.new_session(self._sink, await self._params(process))
+        session_id, result = await process.new_session(self.sink, await self._params(process))
         return self._bound(
             process, session_id, run, Mode.SERVER_TRANSCRIPT, Kind.BINDING_STARTED,
             ContinuityCode.CONTINUOUS, None, result, {},

@@ -49,6 +49,7 @@ from acphost.settings.model import Settings
 from acphost.wire.controls import SessionConfigureParams
 from acphost.wire.event import Kind, Origin
 from acphost.wire.host import ClosedBinding, ErrorWord, RunStatus, SessionStatus
+from acphost.wire.logins import Login, choices
 from acphost.wire.policy import PolicyRule
 
 
@@ -152,7 +153,13 @@ class Conversation:
         # A file or terminal first: a question about it ends with it.
         listener.withdrawals.insert(0, self.services.errands.cancel)
         self.binder.on_unbound = self.services.end
-        self.queue = QueueDesk(state, self.scribe, settings=lambda: settings().queue, now=now)
+        self.queue = QueueDesk(
+            state,
+            self.scribe,
+            settings=lambda: settings().queue,
+            now=now,
+            on_retry=self.binder.leave_parked,
+        )
         self._watchman = Watchman(state, self.scribe, self._traits, now, pool.tell)
         self.turns = Turns(
             state,
@@ -211,6 +218,8 @@ class Conversation:
                 # Others may share its process, which then lives on.
                 self.turns.notify_cancel(turn, binding)
             self.turns.end(turn, closing.of_reset())
+        self.state.login = None
+        self.binder.leave_parked()
         self._starting.cancel()  # a start that hangs is what a reset is for
         self.state.trouble = None
         self._pool.reset(self.row.agent_id)
@@ -280,7 +289,8 @@ class Conversation:
         """Whether nothing runs, waits or starts, and no agent is attached."""
         state = self.state
         is_wanted = self._is_wanted or state.turn is not None or bool(state.queue)
-        return not (is_wanted or state.starting or self.binder.is_live)
+        is_attached = self.binder.is_live or self.binder.parked is not None
+        return not (is_wanted or state.starting or is_attached)
 
     # -- the work ---------------------------------------------------------------------------------
 
@@ -313,7 +323,14 @@ class Conversation:
         self.scribe.write([])
         try:
             with anyio.CancelScope() as self._starting:
-                return await self.binder.ensure(run)
+                binding = await self.binder.ensure(run)
+                state.login = None
+                return binding
+        except AuthRequiredError as exc:
+            state.starting = False
+            self._start_error = exc
+            if not state.closing:
+                self._await_login(run, exc)
         except AcpHostError as exc:
             state.starting = False
             self._attempt.error = exc
@@ -326,6 +343,24 @@ class Conversation:
             self._attempt.over.set()
             self._attempt = _Attempt()
         return None
+
+    def _await_login(self, run: RunRow | None, error: AuthRequiredError) -> None:
+        """Nothing fails: what waits goes on waiting, until somebody logs in or sends again."""
+        parked = self.binder.parked
+        offered = parked.greeting.auth_methods if parked is not None else []
+        self.state.login = login = Login(
+            agent_id=self.row.agent_id, message=str(error), methods=choices(offered)
+        )
+        self.state.trouble = (SessionStatus.AUTH_REQUIRED, str(error))
+        told = {"code": AuthRequiredError.word, "message": str(error), "agentId": login.agent_id,
+                "methods": login.methods}  # fmt: skip
+        self.scribe.write([note(Kind.ERROR, told, run=run)])
+
+    def try_again(self) -> None:
+        """Somebody has logged in, or says so: what waits is tried once more."""
+        self.state.login = None
+        self._is_wanted |= not self.state.queue
+        self.state.wake()
 
     def _fail_to_start(self, run: RunRow | None, error: AcpHostError) -> None:
         ending = closing.of_failed_start(error)
@@ -389,6 +424,7 @@ class Conversation:
 
     def part(self) -> None:
         """The daemon stops: the binding ends with it."""
+        self.binder.leave_parked()
         self.binder.unbind("the daemon stopped", status="closed")
 
 

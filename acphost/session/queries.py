@@ -34,6 +34,7 @@ from acphost.wire.host import (
     RunStatus,
     Session,
 )
+from acphost.wire.logins import Login
 from acphost.wire.params import (
     PermissionListParams,
     RunEventsParams,
@@ -74,12 +75,19 @@ class Queries:
         row = await self.session_row(session_id)
         unresolved = await self._reader.unresolved_runs(row.key)
         recovery = await self._recovery(unresolved[-1], row) if unresolved else None
-        return views.session_view(row, status=self._status(row), recovery=recovery, is_whole=True)
+        return views.session_view(
+            row, status=self._status(row), recovery=recovery, login=self._login(row),
+            is_whole=True,
+        )  # fmt: skip
 
     async def sessions(self, params: SessionListParams) -> Page:
         """Sessions, those with an active run first, then the latest."""
         rows, cursor = await self._session_page(params)
-        return _page([views.session_view(row, status=self._status(row)) for row in rows], cursor)
+        seen = [
+            views.session_view(row, status=self._status(row), login=self._login(row))
+            for row in rows
+        ]
+        return _page(seen, cursor)
 
     async def session_rows(self, params: SessionListParams) -> list[SessionRow]:
         """The rows of `sessions`."""
@@ -101,6 +109,10 @@ class Queries:
             params.cursor,
             _limit(params.limit),
         )
+
+    def _login(self, row: SessionRow) -> Login | None:
+        live = self._house.live(row.session_id)
+        return None if live is None else live.state.login
 
     def _status(self, row: SessionRow) -> str:
         live = self._house.live(row.session_id)

@@ -30,12 +30,14 @@ class QueueDesk:
         *,
         settings: Callable[[], QueueSettings],
         now: Clock,
+        on_retry: Callable[[], None],
     ) -> None:
         self._state = state
         self._row = state.row
         self._scribe = scribe
         self._settings = settings
         self._now = now
+        self._on_retry = on_retry
 
     def accept(
         self, run: RunRow, content: bytes, origin: Origin, meta: Raw | UnsetType = UNSET
@@ -70,6 +72,7 @@ class QueueDesk:
         self._row.queue_rev += 1
         if self._row.held_reason is not None and not state.is_held_by_user:
             drafts.append(self._released("a new message was sent", origin))
+        self._retry_login()
         self._state.wake()
         return self._scribe.write(drafts, runs=[run], statements=[save_prompt(run.key, content)])
 
@@ -97,10 +100,18 @@ class QueueDesk:
     def release(self, origin: Origin) -> Ticket:
         """Let the queue go on."""
         if self._row.held_reason is None:
+            self._retry_login()
+            self._state.wake()
             return self._scribe.write([])
         ticket = self._scribe.write([self._released("released", origin)])
         self._state.wake()
         return ticket
+
+    def _retry_login(self) -> None:
+        """Somebody may have logged in elsewhere: a new process will see it."""
+        if self._state.login is not None:
+            self._state.login = None
+            self._on_retry()
 
     def dismiss(self, run: RunRow, origin: Origin) -> Ticket:
         """A person has seen that the run's outcome is unknown. Raises ConflictError otherwise."""

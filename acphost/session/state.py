@@ -16,6 +16,7 @@ from acphost.session.usage import UsageLedger
 from acphost.wire.base import timestamp
 from acphost.wire.event import Origin
 from acphost.wire.host import SessionStatus
+from acphost.wire.logins import Login
 
 #: Updates that come later than this after a turn belong to the session, not to that turn.
 LATE_WINDOW = 30_000
@@ -37,6 +38,8 @@ class SessionState:
     starting: bool = False
     #: Why the agent could not be had, until the next attempt.
     trouble: tuple[SessionStatus, str] | None = None
+    #: The agent wants a login before anything can go on.
+    login: Login | None = None
     #: What a person should know although all goes on.
     remark: str | None = None
     #: The daemon drains: nothing new starts.
@@ -137,6 +140,7 @@ class SessionState:
             bool(self.queue)
             and self.turn is None
             and not self.starting
+            and self.login is None
             and self.row.held_reason is None
             and not self.closing
         )

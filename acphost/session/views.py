@@ -18,6 +18,7 @@ from acphost.wire.host import (
     SessionStatus,
 )
 from acphost.wire.policy import PolicyRule
+from acphost.wire.logins import Login
 from acphost.wire.receipt import Receipt
 from acphost.wire.usage import ColdResumeUsage, UsageProjection
 
@@ -29,6 +30,7 @@ def session_view(
     *,
     status: str | None = None,
     recovery: Recovery | None = None,
+    login: Login | None = None,
     is_whole: bool = False,
 ) -> Session:
     """A session; `status` overrides the stored word where time has changed it.
@@ -62,6 +64,7 @@ def session_view(
         active_pinned=row.active_run_id is not None,
         recovery=recovery,
         agent_mode=controls.mode,
+        login=login,
         settable=list(controls.all()) if is_whole else UNSET,
         policy=msgspec.json.decode(row.policy, type=list[PolicyRule]),
     )

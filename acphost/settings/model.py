@@ -195,6 +195,8 @@ class AgentSettings(Table, frozen=True, kw_only=True):
     init_timeout: Seconds = 60.0
     #: Without a sign of life; a load that keeps talking may take longer.
     load_timeout: Seconds = 120.0
+    #: A person may have to find a password first.
+    login_timeout: Seconds = 600.0
     cancel_grace: Grace = 10.0
     quiet_after: Seconds = 60.0
     #: Whether the tokens in its answers are those of the turn, or all since it began.

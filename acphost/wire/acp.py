@@ -42,6 +42,9 @@ class AuthMethod(AcpStruct, frozen=True):
     name: str = ""
     type: str = "agent"
     description: str | None = None
+    #: Of a terminal login: what the agent's command is given besides.
+    args: list[str] = []
+    env: dict[str, str] = {}
 
 
 class AgentCapabilities(AcpStruct, frozen=True):
@@ -51,11 +54,20 @@ class AgentCapabilities(AcpStruct, frozen=True):
     prompt_capabilities: PromptCapabilities = PromptCapabilities()
     mcp_capabilities: dict[str, bool] = {}
     session_capabilities: dict[str, Raw] = {}
+    auth: dict[str, Raw] = {}
 
     def offers(self, name: str) -> bool:
         """Whether a session capability is marked: an object, or liberally `true`."""
-        marker = self.session_capabilities.get(name)
-        return marker is not None and bytes(marker) not in (b"null", b"false")
+        return _is_marked(self.session_capabilities, name)
+
+    def offers_auth(self, name: str) -> bool:
+        """The same of what it offers about logins."""
+        return _is_marked(self.auth, name)
+
+
+def _is_marked(capabilities: dict[str, Raw], name: str) -> bool:
+    marker = capabilities.get(name)
+    return marker is not None and bytes(marker) not in (b"null", b"false")
 
 
 class InitializeResult(AcpStruct, frozen=True):

@@ -11,6 +11,7 @@ from acphost.wire.controls import Control
 from acphost.wire.event import Event, Origin
 from acphost.wire.policy import PolicyRule
 from acphost.wire.receipt import Receipt
+from acphost.wire.logins import Login
 
 SESSION_SCHEMA = "mnote.ai_session.v1"
 RUN_SCHEMA = "mnote.ai_run.v1"
@@ -136,6 +137,8 @@ class Session(HostRecord, frozen=True):
     agent_mode: str | None = None
     #: What can be set by `session/configure`; only where one session is asked for.
     settable: list[Control] | msgspec.UnsetType = msgspec.UNSET
+    #: While the status is `auth_required`: which logins the agent offers.
+    login: Login | None = None
     #: The rules that answer for a person in this session, before those of the configuration.
     policy: list[PolicyRule] = []
 

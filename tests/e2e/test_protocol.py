@@ -48,6 +48,8 @@ NEEDED = {
     "events/subscribe": "scope",
     "events/unsubscribe": "subscriptionId",
     "permission/respond": "permissionId",
+    "agent/authenticate": "agentId",
+    "agent/logout": "agentId",
     "elicitation/respond": "elicitationId",
 }
 

@@ -144,20 +144,24 @@ LOGIN = 'INIT {"authMethods": [{"id": "login", "name": "Login"}]}\n'
 
 
 async def test_it_wants_a_login_first() -> None:
-    """`auth_required` with the methods it offers; nothing is retried by itself."""
+    """`auth_required` with the methods it offers; what was sent waits, nothing is retried."""
     script = LOGIN + 'ON new\n    FAIL -32000 "Authentication required"\n'
     async with running_daemon(script) as daemon:
         session = await daemon.session()
-        run = await daemon.ask(session, "hi")
+        run = await daemon.send(session, "hi")
+        seen = await daemon.is_status(session, "auth_required")
 
-        assert (run.status, run.error_code) == ("failed", "auth_required")
-        assert (await daemon.get(session)).status == "auth_required"
-        (ended,) = await daemon.events(run, "run.failed")
-        assert payload(ended)["methods"][0]["id"] == "login"
+        assert seen.login is not None
+        assert [method.id for method in seen.login.methods] == ["login"]
+        assert (await daemon.run(run)).status == "pending"
+        (told,) = await daemon.events(run, "error")
+        assert payload(told)["code"] == "auth_required"
+        assert payload(told)["methods"][0]["id"] == "login"
         assert len(daemon.heard("session/new")) == 1
         assert daemon.heard("session/prompt") == []
         daemon.rewrite(LOGIN)
         assert (await daemon.ask(session, "after the login")).status == "completed"
+        assert daemon.prompts() == ["hi", "after the login"]
 
 
 async def test_it_is_busy() -> None:

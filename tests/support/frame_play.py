@@ -19,8 +19,10 @@ FORM = (
     '"requestedSchema": {"type": "object", "required": ["branch"], '
     '"properties": {"branch": {"type": "string", "title": "Branch"}}}}'
 )
+LOGINS = '[{"id": "account", "name": "Account"}]'
 #: What the agent does, as the demo agent would, but when it is told to and not by the clock.
 SCRIPT = f"""
+INIT {{"agentCapabilities": {{"auth": {{"logout": {{}}}}}}, "authMethods": {LOGINS}}}
 NEW agent-session-1 {MODES}
 ON load
     ANSWER {MODES}
@@ -146,6 +148,8 @@ class Play:
         await self._call("host/retention", {"dryRun": True})
         await self._call("host/backup", {"path": str(self._daemon.folder / "backup.db")})
         await self._call("agent/list")
+        await self._call("agent/authenticate", {"agentId": "fake", "methodId": "account"})
+        await self._call("agent/logout", {"agentId": "fake"})
         await self._call("agent/get", {"agentId": "fake"})
         await self._call("agent/check", {"agentId": "fake"})
         await self._call("agent/probe", {"agentId": "fake", "prompts": False})
