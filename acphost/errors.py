@@ -165,6 +165,12 @@ class ConflictError(HostError):
     word = "conflict"
 
 
+class ConfirmationRequiredError(HostError):
+    """What was asked for cannot be undone; details: what `confirm` must be."""
+
+    word = "confirmation_required"
+
+
 class QueueFullError(HostError):
     """The session's queue has reached its limit."""
 

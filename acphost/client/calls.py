@@ -1,11 +1,12 @@
 """The methods of the socket as typed calls."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 import msgspec
 
+from acphost.client.library import LibraryCalls
 from acphost.client.params import Params
 from acphost.ids import mint
 from acphost.wire import controls, host, params
@@ -17,6 +18,7 @@ from acphost.wire.jobs import Job, JobListParams, JobParams, JobsStopped, JobSto
 from acphost.wire.runtime import RuntimeStarted
 from acphost.wire.trouble import RuntimeHealth, RuntimeLogs, RuntimeLogsParams
 from acphost.wire.logins import AgentAuthenticateParams, AgentLogin
+from acphost.wire.runtime import RuntimeStarted
 from acphost.wire.usage import UsageProjection
 
 T = TypeVar("T")
@@ -37,7 +39,7 @@ class RunEvents(NamedTuple):
     has_more: bool
 
 
-class Calls(ABC):
+class Calls(LibraryCalls):
     """One method here is one method there; errors of the daemon are raised by their word.
 
     Calls that do no harm twice are sent again when the connection was lost before the answer.

@@ -29,6 +29,7 @@ from acphost.session.agents import AgentDesk
 from acphost.session.commands import Commands
 from acphost.session.house import House
 from acphost.session.logbook import Logbook
+from acphost.session.library import Library
 from acphost.session.logins import Logins
 from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries
@@ -94,6 +95,7 @@ class DaemonHost:
         self.agent_desk = AgentDesk(
             pool, store.reader, store.writer, lambda: configuration.environ, epoch_ms
         )
+        self.library = Library(store, pool, house, self.commands, epoch_ms)
         self.logins = Logins(pool, house, store.writer, epoch_ms)
         self.info = HostInfo(name="acphost", version=VERSION, pid=os.getpid())
         self.store_id: str = store.store_id

@@ -18,6 +18,7 @@ from acphost.journal.selects import (
     PROCESSES,
     RUNS,
     SESSIONS,
+    SESSIONS_BY_ACP,
     SessionFilter,
     Table,
     decision_cursor,
@@ -124,6 +125,11 @@ class Reader:
         rows = await self._pool.all(*list_sessions(wanted, cursor, limit + 1))
         page = [SESSIONS.make(row) for row in rows[:limit]]
         return page, session_cursor(page[-1]) if len(rows) > limit else None
+
+    async def sessions_by_acp(self, agent_id: str) -> dict[str, str]:
+        """Which session of ours is tied to which of the agent's own."""
+        rows = await self._pool.all(SESSIONS_BY_ACP, (agent_id,))
+        return {str(acp_session_id): str(session_id) for acp_session_id, session_id in rows}
 
     # -- runs -------------------------------------------------------------------------------------
 

@@ -179,6 +179,12 @@ class SessionFilter:
         return conditions, list(given.values())
 
 
+SESSIONS_BY_ACP = (
+    "SELECT acp_session_id, session_id FROM sessions "
+    "WHERE agent_id = ? AND acp_session_id IS NOT NULL"
+)
+
+
 def list_sessions(
     wanted: SessionFilter, cursor: str | None, limit: int
 ) -> tuple[str, tuple[object, ...]]:

@@ -1,6 +1,8 @@
 """The agent processes of the daemon: who gets which, when one is started, how all are ended."""
 
-from collections.abc import Awaitable, Callable, Mapping
+import tempfile
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from typing import Protocol
 
 import anyio
@@ -128,6 +130,26 @@ class AgentPool:
     async def launch_apart(self, agent_id: str, *, cwd: str) -> AgentProcess:
         """A process that no session will be given; the caller stops it."""
         return await self._launch(agent_id, self.agent(agent_id), session_id=None, cwd=cwd)
+
+    @asynccontextmanager
+    async def borrowed(
+        self, agent_id: str, *, cwd: str | None = None
+    ) -> AsyncGenerator[AgentProcess]:
+        """A process of the agent to ask something: one that runs, or one for this alone.
+
+        Raises AgentNotFoundError, AgentUnavailableError, ShuttingDownError.
+        """
+        for process in self.processes:
+            if process.plan.agent_id == agent_id and process.is_live and process.is_greeted:
+                yield process
+                return
+        with tempfile.TemporaryDirectory(prefix="acphost-") as folder:
+            process = await self.launch_apart(agent_id, cwd=cwd or folder)
+            try:
+                yield process
+            finally:
+                process.stop()
+                await process.ended.wait()
 
     def ladder(self, process: AgentProcess) -> tuple[Rung, ...]:
         """The rungs to try with a process: what it offers, less what a probe saw it break."""

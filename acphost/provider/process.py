@@ -363,6 +363,11 @@ class AgentProcess:
                 if asked.id is not None:
                     callers.pop(asked.id, None)
 
+    def close_session(self, session_id: str) -> None:
+        """Let the agent free a session, where it offers that; one that is unknown is as good."""
+        if self.is_live and self.greeting.agent_capabilities.offers("close"):
+            self.connection.request("session/close", {"sessionId": session_id}, lambda _: None)
+
     def detach(self, session_id: str) -> None:
         """Nobody listens to that session any more; a retired process ends with its last one."""
         self._switchboard.sinks.pop(session_id, None)

@@ -11,6 +11,7 @@ from acphost.session.agents import AgentDesk
 from acphost.session.commands import Commands
 from acphost.session.house import House
 from acphost.session.logbook import Logbook
+from acphost.session.library import Library
 from acphost.session.logins import Logins
 from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries
@@ -39,6 +40,7 @@ class Host(Protocol):
     agent_desk: AgentDesk
     logbook: Logbook
     logins: Logins
+    library: Library
     info: HostInfo
     store_id: str
 

@@ -22,6 +22,7 @@ from acphost.server.agent_methods import AgentMethods
 from acphost.server.connection import ClientConnection, Identity
 from acphost.server.host import Host
 from acphost.server.runtime_methods import RuntimeMethods
+from acphost.server.session_methods import SessionMethods
 from acphost.server.subscribing import Subscribing
 from acphost.session.jobs import JobBoard
 from acphost.session.views import decision_view
@@ -50,6 +51,14 @@ from acphost.wire.host import (
     Session,
 )
 from acphost.wire.jobs import Job, JobListParams, JobParams, JobsStopped, JobStopAllParams
+from acphost.wire.library import (
+    SessionAdoptParams,
+    SessionDeleteParams,
+    SessionDiscoverParams,
+    SessionForkParams,
+    SessionPinParams,
+    SessionRenameParams,
+)
 from acphost.wire.logins import AgentAuthenticateParams
 from acphost.wire.revision import SCHEMA_REVISION
 from acphost.wire.runtime import RuntimeStarted
@@ -91,6 +100,7 @@ class Methods:
         self._commands = host.commands
         self._agents = AgentMethods(host)
         self._runtime = RuntimeMethods(host)
+        self._sessions = SessionMethods(host)
         self._subscribing = Subscribing(host)
         self._queries = host.queries
         self._jobs = JobBoard(host.house)
@@ -122,6 +132,12 @@ class Methods:
             Method("session/list", p.SessionListParams, every, self._session_list),
             Method("session/get", p.SessionParams, every, self._session_get),
             Method("session/configure", SessionConfigureParams, every, self._configure),
+            Method("session/rename", SessionRenameParams, every, self._sessions.rename),
+            Method("session/pin", SessionPinParams, every, self._sessions.pin),
+            Method("session/delete", SessionDeleteParams, every, self._sessions.delete),
+            Method("session/discover", SessionDiscoverParams, every, self._sessions.discover),
+            Method("session/adopt", SessionAdoptParams, every, self._sessions.adopt),
+            Method("session/fork", SessionForkParams, every, self._sessions.fork),
             Method("session/activeRun", p.ActiveRunParams, every, self._active_run),
             Method("run/create", p.RunCreateParams, every, self._run_create),
             Method("run/get", p.RunGetParams, every, self._run_get),

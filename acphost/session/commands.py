@@ -20,6 +20,7 @@ from acphost.session import requests, resume
 from acphost.session.conversation import Conversation
 from acphost.session.decisions import ELICITATION, already_resolved
 from acphost.session.house import House
+from acphost.session.keepsakes import ADOPTED, FORKED_FROM, TITLED, ForkedFrom, keep
 from acphost.session.locks import KeyedLocks
 from acphost.session.scribe import note
 from acphost.session.vault import Vault
@@ -54,13 +55,22 @@ class Commands:
     async def create_session(self, params: SessionCreateParams, origin: Origin) -> str:
         """Record a session; the agent starts at first need, or at once with `start`."""
         self._refuse_if_unable()
-        conversation = await self._make_session(params, origin)
+        conversation = await self.make_session(params, origin)
         await self._store.writer.durable(self._store.writer.record(()))
         if params.start:
             conversation.warm_up()
         return conversation.row.session_id
 
-    async def _make_session(self, params: SessionCreateParams, origin: Origin) -> Conversation:
+    async def make_session(
+        self,
+        params: SessionCreateParams,
+        origin: Origin,
+        *,
+        acp_session_id: str | None = None,
+        adopted: bool = False,
+        forked_from: ForkedFrom | None = None,
+    ) -> Conversation:
+        """Write down a new session, which may go on with one that the agent has already."""
         agent = self._pool.agent(params.agent_id)
         cwd = requests.check_directory(params.cwd, "$.cwd")
         for index, path in enumerate(params.additional_directories):
@@ -84,9 +94,16 @@ class Commands:
             additional_directories=msgspec.json.encode(params.additional_directories),
             mcp_servers=requests.masked_servers(params.mcp_servers),
             policy=msgspec.json.encode(params.policy),
+            acp_session_id=acp_session_id,
             created_at=now,
             updated_at=now,
         )
+        if params.title is not None:
+            row.settings = keep(row.settings, TITLED, value=True)
+        if adopted:
+            row.settings = keep(row.settings, ADOPTED, value=True)
+        if forked_from is not None:
+            row.settings = keep(row.settings, FORKED_FROM, forked_from)
         conversation = self._house.settle_in(row, 0)
         created = {
             "agentId": row.agent_id,
@@ -96,6 +113,8 @@ class Commands:
             "title": row.title,
             "documentId": row.document_id,
             **({"policy": params.policy} if params.policy else {}),
+            **({"acpSessionId": acp_session_id, "adopted": adopted} if acp_session_id else {}),
+            **({"forkedFrom": forked_from} if forked_from else {}),
         }
         conversation.scribe.write([note(Kind.SESSION_CREATED, created, origin=origin)])
         return conversation
@@ -184,7 +203,7 @@ class Commands:
             workspace_id=params.workspace_id,
             document_id=params.document_id,
         )
-        return await self._make_session(made, origin)
+        return await self.make_session(made, origin)
 
     def _new_run(self, session: SessionRow, params: RunCreateParams, origin: Origin) -> RunRow:
         now = self._now()

@@ -129,6 +129,12 @@ class Configurator:
         self.controls.take_opened(result, is_new=is_new)
         self._keep_row()
 
+    def inherit(self, other: "Configurator") -> None:
+        """Begin with the choices of another session, and with what its agent offered."""
+        self.controls.chosen = dict(other.controls.chosen)
+        self.controls.offered = other.controls.offered
+        self._keep([])
+
     def unbound(self) -> None:
         """The next binding begins with the agent's own settings."""
         self._is_settled = False

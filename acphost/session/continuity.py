@@ -16,6 +16,7 @@ from acphost.provider.process import AgentProcess
 from acphost.provider.switchboard import Sink
 from acphost.provider.traits import LoadStatus, Rung
 from acphost.session.configure import Configurator, Seat
+from acphost.session.keepsakes import ADOPTED, keep, kept
 from acphost.session.mcp import McpDesk
 from acphost.session.packet import Packet
 from acphost.session.scribe import Scribe, note
@@ -160,7 +161,7 @@ class Binder:
         known = None if row.acp_session_id is None else AcpSessionId(row.acp_session_id)
         reason: str | None = None
         if known is not None:
-            for rung in (Rung.RESUME, Rung.LOAD):
+            for rung in self._reopening():
                 if rung not in rungs:
                     continue
                 if tries[rung] >= MAX_TRIES:
@@ -178,6 +179,12 @@ class Binder:
         packet = await self._history(run)
         return await self._begin(process, run, packet, reason)
 
+    def _reopening(self) -> tuple[Rung, ...]:
+        """Ways to open it again; one that began elsewhere is loaded once: it has a history."""
+        if kept(self._row.settings, ADOPTED, bool):
+            return Rung.LOAD, Rung.RESUME
+        return Rung.RESUME, Rung.LOAD
+
     # -- the rungs --------------------------------------------------------------------------------
 
     async def _reopen(
@@ -188,7 +195,7 @@ class Binder:
         row.load_attempted = True
         self.replay = replay = Replay()
         try:
-            result = await process.reopen(method, known, self.sink, await self._params(process))
+            result = await process.reopen(method, known, self.sink, await self.params(process))
         except AgentGoneError as exc:
             self._load_failed(run, LoadStatus.FAILED, method, exc)
             raise
@@ -205,6 +212,8 @@ class Binder:
             self._load_failed(run, status, method, refusal, response=bytes(result))
             return None, f"{method}: {refusal}"
         row.load_status = LoadStatus.LOADED
+        if rung is Rung.LOAD and kept(row.settings, ADOPTED, bool):
+            row.settings = keep(row.settings, ADOPTED, value=False)
         row.replay_seen, row.replay_count = replay.count > 0, replay.count
         row.replay_seq = replay.last_seq
         if rung is Rung.RESUME:
@@ -223,7 +232,7 @@ class Binder:
         """A new agent session, told the history if there is one."""
         row = self._row
         self.replay = None
-        params = await self._params(process)
+        params = await self.params(process)
         try:
             acp_session_id, result = await process.new_session(self.sink, params)
         except AgentUnavailableError as exc:
@@ -251,13 +260,14 @@ class Binder:
     async def _begin_stateless(self, process: AgentProcess, run: RunRow | None) -> Binding:
         """A session of an agent that is told everything with each prompt."""
         self.replay = None
-        session_id, result = await process.new_session(self.sink, await self._params(process))
+        session_id, result = await process.new_session(self.sink, await self.params(process))
         return self._bound(
             process, session_id, run, Mode.SERVER_TRANSCRIPT, Kind.BINDING_STARTED,
             ContinuityCode.CONTINUOUS, None, result, {},
         )  # fmt: skip
 
-    async def _params(self, process: AgentProcess) -> dict[str, object]:
+    async def params(self, process: AgentProcess) -> dict[str, object]:
+        """What a session is opened with."""
         servers = await self._mcp.servers(process.greeting.agent_capabilities)
         params: dict[str, object] = {"cwd": self._row.cwd, "mcpServers": servers}
         extra = msgspec.json.decode(self._row.additional_directories, type=list[str])
@@ -340,6 +350,8 @@ class Binder:
         self._configurator.unbound()
         binding.row.status, binding.row.reason = status, reason
         binding.row.ended_at = self._now()
+        if status == "closed":
+            binding.process.close_session(binding.acp_session_id)
         binding.process.detach(binding.acp_session_id)
         self._previous = binding.process
         kind = Kind.BINDING_LOST if status == "lost" else Kind.BINDING_CLOSED

@@ -5,13 +5,14 @@ none for its mode is still asked by `session/set_mode`. Choices are kept under `
 the ids of options, so that they hold for whatever the agent offers the next time.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import msgspec
 from msgspec import Raw
 
 from acphost.errors import InvalidParamsError
+from acphost.session.keepsakes import keep, kept
 from acphost.wire.acp import S, SessionOpened, lenient
 from acphost.wire.acp_controls import (
     ConfigOption,
@@ -321,23 +322,9 @@ def _read(kind: type[S], raw: object) -> S | None:
 
 def read_kept(settings: bytes) -> Kept:
     """The part of a session's stored settings that is about its agent."""
-    members = _members(settings)
-    if "controls" not in members:
-        return Kept()
-    try:
-        return msgspec.json.decode(members["controls"], type=Kept)
-    except msgspec.DecodeError:
-        return Kept()
+    return kept(settings, "controls", Kept) or Kept()
 
 
-def write_kept(settings: bytes, kept: Kept) -> bytes:
+def write_kept(settings: bytes, value: Kept) -> bytes:
     """The stored settings with that part exchanged."""
-    members: Mapping[str, object] = {**_members(settings), "controls": kept}
-    return msgspec.json.encode(members)
-
-
-def _members(settings: bytes) -> dict[str, Raw]:
-    try:
-        return msgspec.json.decode(settings, type=dict[str, Raw])
-    except msgspec.DecodeError:
-        return {}
+    return keep(settings, "controls", value)

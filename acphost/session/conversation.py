@@ -21,6 +21,7 @@ from acphost.journal.reader import Reader
 from acphost.journal.rows import RunRow, SessionRow
 from acphost.journal.writer import SessionLog, Ticket, Writer
 from acphost.provider.pool import AgentPool
+from acphost.provider.process import AgentProcess
 from acphost.session import closing
 from acphost.session.asking import Asking
 from acphost.session.configure import Configurator
@@ -30,6 +31,7 @@ from acphost.session.elicitations import ElicitationDesk
 from acphost.session.ending import Ending
 from acphost.session.files import Editors
 from acphost.session.grants import Grants
+from acphost.session.keepsakes import TITLED, keep, kept
 from acphost.session.listener import Listener
 from acphost.session.mcp import McpDesk
 from acphost.session.packet import Packet, build_packet
@@ -46,6 +48,8 @@ from acphost.session.turns import Turns
 from acphost.session.usage import UsageLedger
 from acphost.session.vault import Vault
 from acphost.settings.model import Settings
+from acphost.wire.acp import lenient
+from acphost.wire.acp_sessions import Forked
 from acphost.wire.controls import SessionConfigureParams
 from acphost.wire.event import Kind, Origin
 from acphost.wire.host import ClosedBinding, ErrorWord, RunStatus, SessionStatus
@@ -95,6 +99,7 @@ class Conversation:
         self.state = state = SessionState(row, RunQueue(settings().queue.limit), desk, forms)
         state.usage = UsageLedger(row.usage)
         self.scribe.refresh = state.refresh
+        state.is_titled = bool(kept(row.settings, TITLED, bool))
         self._configurator = Configurator(state, self.scribe)
         self.questions = Questions(
             state,
@@ -248,6 +253,56 @@ class Conversation:
         binding = self.binder.binding
         seat = binding.seat if binding is not None else None
         await self._configurator.configure(params, seat, origin)
+
+    def rename(self, title: str | None, origin: Origin) -> None:
+        """Show a person's title; without one the agent's next title is shown again."""
+        self.state.is_titled = title is not None
+        self.row.title = title
+        self.row.settings = keep(self.row.settings, TITLED, value=title is not None)
+        self.scribe.write([note(Kind.SESSION_RENAMED, {"title": title}, origin=origin)])
+
+    async def stop_all(self, origin: Origin) -> None:
+        """Nothing waits any more and nothing will start; the running turn is seen to its end."""
+        self.close()
+        for waiting in list(self.state.queue):
+            self.state.queue.leave(waiting.run.run_id)
+            self.queue.cancel(waiting.run, origin)
+        self._starting.cancel()
+        turn = self.state.turn
+        if turn is not None:
+            self.cancel(turn.run.run_id, origin, hold_queue=True)
+            await turn.over.wait()
+
+    def let_go(self, reason: str) -> AgentProcess | None:
+        """Part from the agent for good; returns the process it had, for who wants to end it."""
+        asked, change = self.state.withdraw_decisions(reason)
+        ticket = self.scribe.write(change.drafts, statements=change.statements)
+        self.questions.dismiss(asked, ticket)
+        self.binder.leave_parked()
+        binding = self.binder.unbind(reason, status="closed")
+        return None if binding is None else binding.process
+
+    async def fork_in_agent(self) -> str | None:
+        """A copy of the session in the agent's own keeping; None where it cannot or will not."""
+        binding = self.binder.binding
+        if binding is None or not self.binder.is_live or self.state.turn is not None:
+            return None
+        process = binding.process
+        if not process.greeting.agent_capabilities.offers("fork"):
+            return None
+        try:
+            params = {"sessionId": binding.acp_session_id, **await self.binder.params(process)}
+            forked = lenient(Forked, await process.ask("session/fork", params)).session_id
+        except (AcpHostError, msgspec.DecodeError):
+            return None
+        if forked:
+            # It is opened again where the copy is worked on.
+            process.close_session(forked)
+        return forked or None
+
+    def take_settings_of(self, other: "Conversation") -> None:
+        """Begin with what a person chose in another session."""
+        self._configurator.inherit(other._configurator)  # noqa: SLF001  (its own kind)
 
     def warm_up(self) -> None:
         """Have the agent started before there is anything to say to it."""

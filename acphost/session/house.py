@@ -170,21 +170,34 @@ class House:
 
     async def forget(self, session_id: str, cause: str) -> bool:
         """Delete a session and all that is kept of it; False if it is at work, or pinned."""
+        return await self._remove(session_id, cause, None, is_forced=False)
+
+    async def remove(self, session_id: str, cause: str, origin: Origin) -> bool:
+        """The same for a person who wants it gone, whatever its state; False if it is gone."""
+        return await self._remove(session_id, cause, origin, is_forced=True)
+
+    async def _remove(
+        self, session_id: str, cause: str, origin: Origin | None, *, is_forced: bool
+    ) -> bool:
         async with self._locks.holding(session_id):
             row = await self._store.reader.session(session_id)
-            if row is None or row.pinned or row.active_run_id or row.queued_count:
+            if row is None:
                 return False
-            if not self.is_at_rest(session_id):
+            is_busy = bool(row.pinned or row.active_run_id or row.queued_count)
+            if not is_forced and (is_busy or not self.is_at_rest(session_id)):
                 return False
             # From here to the append nothing is awaited: no run can slip in between.
-            self._conversations.pop(session_id, None)
+            conversation = self._conversations.pop(session_id, None)
+            if conversation is not None:
+                conversation.scribe.is_closed = True
             self.workspaces.pop(session_id, None)
             scope = self._scopes.pop(session_id, None)
             if scope is not None:
                 scope.cancel()
             told = {"sessionId": session_id, "title": row.title, "cause": cause}
+            draft = note(Kind.SESSION_DELETED, told, origin=origin)
             ticket = self._store.writer.append(
-                None, [note(Kind.SESSION_DELETED, told)], forget_session(row.key), at=self._now()
+                None, [draft], forget_session(row.key), at=self._now()
             )
             await self._store.writer.settled(ticket)
         await self.vault.forget(session_id)

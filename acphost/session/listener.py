@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from acphost.errors import StorageError, StorageFullError
 from acphost.ids import Clock
@@ -29,7 +29,8 @@ LATE = b'{"late":true}'
 
 
 class _Info(AcpStruct, frozen=True):
-    title: str | None = None
+    #: Absent keeps what there is (A41).
+    title: str | UnsetType | None = UNSET
 
 
 class Listener:
@@ -60,7 +61,6 @@ class Listener:
         self._on_question = on_question
         self._on_decided = on_decided
         self._on_dismissed = on_dismissed
-        self._title_is_ours = state.row.title is not None
         self.binder: Binder | None = None
         #: Told of `elicitation/complete`; unknown ids are ignored (A60).
         self.on_complete: Callable[[Raw], object] = lambda _: None
@@ -156,16 +156,20 @@ class Listener:
         )  # fmt: skip
 
     def _take_title(self, update: Raw) -> None:
-        """An agent's title is shown as long as no person has given one."""
-        if self._title_is_ours:
+        """An agent's title is shown as long as no person has given one; null takes it away."""
+        row = self._state.row
+        if self._state.is_titled:
             return
         try:
             title = msgspec.json.decode(update, type=_Info).title
         except msgspec.DecodeError:
             return
-        if title and not title.isspace():
-            # In lists it is one line; the event has all of it.
-            self._state.row.title = " ".join(title[:MAX_TITLE].split())
+        if isinstance(title, UnsetType) or (title is not None and not title.strip()):
+            return
+        # In lists it is one line; the event has all of it.
+        shown = None if title is None else " ".join(title[:MAX_TITLE].split())
+        if shown != row.title:
+            row.title = shown
             self._scribe.write([])
 
     # -- other words ------------------------------------------------------------------------------

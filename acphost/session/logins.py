@@ -4,7 +4,6 @@ Nobody is logged in before an agent asks for it (guide rule 45), and a login is 
 of what waited, no more.
 """
 
-import tempfile
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 
@@ -80,17 +79,8 @@ class Logins:
             if parked is not None and parked.is_live:
                 yield parked, conversation.binder.sink
                 return
-        for process in self._pool.processes:
-            if process.plan.agent_id == agent_id and process.is_live and process.is_greeted:
-                yield process, None
-                return
-        with tempfile.TemporaryDirectory(prefix="acphost-login-") as folder:
-            process = await self._pool.launch_apart(agent_id, cwd=folder)
-            try:
-                yield process, None
-            finally:
-                process.stop()
-                await process.ended.wait()
+        async with self._pool.borrowed(agent_id) as process:
+            yield process, None
 
     async def _renew(self, agent_id: str, keep: AgentProcess | None) -> None:
         """Whoever is not attached to anything gets a process that was started after the login."""

@@ -54,6 +54,7 @@ class Scribe:
         self._now = now
         self.log = log
         self.row = row
+        self.is_closed = False
         #: Called before each write, so that the row that is saved tells what is so now.
         self.refresh: Callable[[], None] = lambda: None
 
@@ -70,6 +71,8 @@ class Scribe:
         statements: Iterable[Statement] = (),
     ) -> Ticket:
         """Append events with the session's row, these runs' rows and further statements."""
+        if self.is_closed:
+            return Ticket(0)  # the session was deleted: there is nothing to add to
         at = self._now()
         self.refresh()
         self.row.updated_at = at

@@ -44,6 +44,8 @@ class SessionState:
     remark: str | None = None
     #: The daemon drains: nothing new starts.
     closing: bool = False
+    #: A person gave the title.
+    is_titled: bool = False
     last_run: RunRow | None = None
     #: The tool calls of that run; a late word may still end one.
     last_calls: CallBook | None = None

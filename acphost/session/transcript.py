@@ -7,6 +7,7 @@ import msgspec
 
 from acphost.journal.reader import Reader
 from acphost.journal.rows import RunRow, SessionRow
+from acphost.session.keepsakes import FORKED_FROM, ForkedFrom, kept
 from acphost.wire.acp import MessageChunk, TextBlock, lenient
 from acphost.wire.event import Kind
 
@@ -51,10 +52,27 @@ async def turns_before(
     reader: Reader, session: SessionRow, before: RunRow | None, *, side_limit: int
 ) -> AsyncIterator[Said]:
     """The turns before a run in which anything was said, the latest first."""
-    async for run in _ended_runs(reader, session, before):
-        said = await _tell(reader, session, run, side_limit)
+    async for owner, run in _all_ended_runs(reader, session, before):
+        said = await _tell(reader, owner, run, side_limit)
         if said.user.strip() or said.assistant.strip():
             yield said
+
+
+async def _all_ended_runs(
+    reader: Reader, session: SessionRow, before: RunRow | None
+) -> AsyncIterator[tuple[SessionRow, RunRow]]:
+    """Its own runs, then those of the session it was forked from, and so on; the latest first."""
+    owner: SessionRow = session
+    end: int | None = None
+    while True:
+        async for run in _ended_runs(reader, owner, before):
+            if end is None or (run.terminal_seq or end + 1) <= end:
+                yield owner, run
+        fork = kept(owner.settings, FORKED_FROM, ForkedFrom)
+        parent = None if fork is None else await reader.session(fork.session_id)
+        if fork is None or parent is None:
+            return
+        owner, end = parent, fork.seq
 
 
 async def _ended_runs(

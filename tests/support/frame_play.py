@@ -169,6 +169,16 @@ class Play:
         await self._call("session/get", {"sessionId": self._session})
         await self._call("session/activeRun", {"sessionId": self._session})
         await self._call("session/configure", {"sessionId": self._session, "mode": "plan"})
+        await self._call("session/rename", {"sessionId": self._session, "title": "My notes"})
+        await self._call("session/pin", {"sessionId": self._session})
+        folder = str(self._daemon.work)
+        await self._call("session/discover", {"agentId": "fake", "cwd": folder})
+        other = await self._call("session/fork", {"sessionId": self._session})
+        theirs = {"agentId": "fake", "acpSessionId": "agent-session-0"}
+        await self._call("session/adopt", {**theirs, "cwd": folder})
+        gone = {"sessionId": other["sessionId"], "deleteExternalProviderSession": True}
+        await self._refused("confirmation_required", "session/delete", gone)
+        await self._call("session/delete", {"sessionId": other["sessionId"]})
 
     async def events(self) -> None:
         """A subscription, and what comes by it."""
