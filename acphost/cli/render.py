@@ -72,6 +72,8 @@ class Renderer:
             Kind.ELICITATION_REQUESTED: self._form,
             Kind.ELICITATION_RESOLVED: self._form_closed,
             Kind.ELICITATION_EXPIRED: self._expired,
+            Kind.NOTICE: self._notice,
+            Kind.COMPACTION_UPDATED: self._compaction,
             Kind.RUN_QUEUED: self._queued,
             Kind.RUN_STARTED: self._started,
             Kind.RUN_CANCEL_REQUESTED: lambda _: self._note("asked to stop"),
@@ -144,6 +146,15 @@ class Renderer:
 
     def _expired(self, payload: Payload) -> None:
         self._note(f"the question was withdrawn: {payload.get('reason')}", "yellow")
+
+    def _notice(self, payload: Payload) -> None:
+        colour = {"error": "red", "warning": "yellow"}.get(str(payload.get("severity")), "dim")
+        said = [str(payload[key]) for key in ("title", "description") if payload.get(key)]
+        self._note(": ".join(said), colour)
+
+    def _compaction(self, payload: Payload) -> None:
+        if payload.get("status"):
+            self._note(f"the agent shortens what it remembers: {payload['status']}")
 
     def _form(self, payload: Payload) -> None:
         where = f" (at {payload['host']})" if payload.get("host") else ""

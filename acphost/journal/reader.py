@@ -19,6 +19,7 @@ from acphost.journal.selects import (
     RUNS,
     SESSIONS,
     SESSIONS_BY_ACP,
+    TURNS_IN,
     SessionFilter,
     Table,
     decision_cursor,
@@ -125,6 +126,11 @@ class Reader:
         rows = await self._pool.all(*list_sessions(wanted, cursor, limit + 1))
         page = [SESSIONS.make(row) for row in rows[:limit]]
         return page, session_cursor(page[-1]) if len(rows) > limit else None
+
+    async def turns_in(self, session_key: int, acp_session_id: str) -> int:
+        """How many turns of a session were completed in that session of the agent's."""
+        ((count,),) = await self._pool.all(TURNS_IN, (session_key, acp_session_id))
+        return int(count)  # type: ignore[call-overload,no-any-return]  # it counts
 
     async def sessions_by_acp(self, agent_id: str) -> dict[str, str]:
         """Which session of ours is tied to which of the agent's own."""

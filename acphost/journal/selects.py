@@ -179,6 +179,10 @@ class SessionFilter:
         return conditions, list(given.values())
 
 
+TURNS_IN = (
+    "SELECT count(*) FROM runs WHERE session_key = ? AND acp_session_id = ? "
+    "AND status = 'completed'"
+)
 SESSIONS_BY_ACP = (
     "SELECT acp_session_id, session_id FROM sessions "
     "WHERE agent_id = ? AND acp_session_id IS NOT NULL"

@@ -10,5 +10,5 @@ CLIENT_CAPABILITIES: Mapping[str, object] = {
     "terminal": True,
     "auth": {"terminal": True},
     "elicitation": {"form": {}, "url": {}},
-    "session": {"configOptions": {"boolean": {}}},
+    "session": {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}},
 }

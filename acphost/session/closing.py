@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Raw
 
-from acphost.errors import AcpHostError, AuthRequiredError, RemoteError
+from acphost.errors import AcpHostError, AuthRequiredError, RemoteError, UnsupportedContentError
 from acphost.journal.event import SYNTHETIC, Draft
 from acphost.journal.rows import RunRow
 from acphost.provider.connection import AgentGoneError
@@ -83,6 +83,8 @@ def of_failed_start(error: AcpHostError) -> Ending:
     word = ErrorWord.AGENT_UNAVAILABLE
     if isinstance(error, AuthRequiredError):
         word = ErrorWord.AUTH_REQUIRED
+    elif isinstance(error, UnsupportedContentError):
+        word = ErrorWord.UNSUPPORTED_CONTENT
     elif isinstance(error, RemoteError):
         word = ErrorWord.AGENT_ERROR
     extra = dict(error.details)

@@ -173,6 +173,7 @@ class Commands:
                 return known.run_id
             self._refuse_if_unable()
             conversation = await self._session_for(params, origin)
+            conversation.check_content(content)
             run = self._new_run(conversation.row, params, origin)
             run.idempotency_key, run.fingerprint, run.preview = key, fingerprint, preview
             run.target, run.target_hash = target, requests.snapshot_hash(target)

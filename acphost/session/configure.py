@@ -159,15 +159,15 @@ class Configurator:
                 except AcpHostError as exc:
                     failed[key] = {"value": value, "error": str(exc)}
             self._is_settled = True
-            self._state.remark = None
+            self._state.remarks.pop("settings", None)
             drafts = []
             if restored:
                 drafts.append(note(Kind.SESSION_CONFIG_UPDATED, {"restored": restored}, run=run))
             if failed:
                 names = ", ".join(failed)
-                self._state.remark = f"the agent was started anew and refused to be set: {names}"
-                told = {"code": "settings_not_restored", "message": self._state.remark,
-                        "settings": failed}  # fmt: skip
+                remark = f"the agent was started anew and refused to be set: {names}"
+                self._state.remarks["settings"] = remark
+                told = {"code": "settings_not_restored", "message": remark, "settings": failed}
                 drafts.append(note(Kind.ERROR, told, run=run))
             if drafts:
                 self._keep(drafts)

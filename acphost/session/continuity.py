@@ -20,6 +20,7 @@ from acphost.session.keepsakes import ADOPTED, keep, kept
 from acphost.session.mcp import McpDesk
 from acphost.session.packet import Packet
 from acphost.session.scribe import Scribe, note
+from acphost.wire.acp import SessionOpened, lenient
 from acphost.wire.event import Kind
 from acphost.wire.host import ContinuityCode, Mode, RunStatus
 
@@ -54,6 +55,8 @@ class Replay:
     """What an agent says between our request to load and our next prompt."""
 
     count: int = 0
+    #: How many of them the user is to have said.
+    users: int = 0
     last_seq: int | None = None
 
 
@@ -69,7 +72,9 @@ class Binder:
         now: Clock,
         history: Callable[[RunRow | None], Awaitable[Packet | None]],
         mcp: McpDesk,
+        turns_in: Callable[[str], Awaitable[int]],
         configurator: Configurator,
+        remarks: dict[str, str],
     ) -> None:
         self._scribe = scribe
         self._row = scribe.row
@@ -78,7 +83,9 @@ class Binder:
         self._now = now
         self._history = history
         self._mcp = mcp
+        self._turns_in = turns_in
         self._configurator = configurator
+        self._remarks = remarks
         self.binding: Binding | None = None
         self._previous: AgentProcess | None = None
         #: Started, but it wants a login before it makes a session.
@@ -206,9 +213,18 @@ class Binder:
             self._load_failed(run, status, method, exc)
             return None, f"{method}: {exc}"
         status = process.traits.judge_opened(result)
+        other = _other_session(result, known)
+        if other is not None:
+            # A new one instead of an error, and nothing remembered (SL-2).
+            process.close_session(other)
+            status = LoadStatus.NOT_FOUND
         if status is not LoadStatus.LOADED:
             process.detach(known)
-            refusal = AcpHostError("the agent answered, but does not know the session")
+            refusal = AcpHostError(
+                f"the agent answered with another session, {other!r}"
+                if other is not None
+                else "the agent answered, but does not know the session"
+            )
             self._load_failed(run, status, method, refusal, response=bytes(result))
             return None, f"{method}: {refusal}"
         row.load_status = LoadStatus.LOADED
@@ -221,9 +237,13 @@ class Binder:
         else:
             mode = Mode.REPLAY_SEEN if replay.count else Mode.LOADED
             kind = Kind.BINDING_LOADED
+        turns = await self._turns_in(known)
+        reason = None
+        if replay.count > 0 and replay.users < turns:
+            reason = f"the agent told {replay.users} of {turns} turns again"
         return self._bound(
-            process, known, run, mode, kind, ContinuityCode.CONTINUOUS, None, result,
-            {"replayCount": replay.count},
+            process, known, run, mode, kind, ContinuityCode.CONTINUOUS, reason, result,
+            {"replayCount": replay.count, "userMessages": replay.users, "turnsInJournal": turns},
         ), None  # fmt: skip
 
     async def _begin(
@@ -271,8 +291,13 @@ class Binder:
         servers = await self._mcp.servers(process.greeting.agent_capabilities)
         params: dict[str, object] = {"cwd": self._row.cwd, "mcpServers": servers}
         extra = msgspec.json.decode(self._row.additional_directories, type=list[str])
+        self._remarks.pop("directories", None)
         if extra and process.greeting.agent_capabilities.offers("additionalDirectories"):
             params["additionalDirectories"] = extra
+        elif extra:
+            self._remarks["directories"] = (
+                f"the agent takes no additional directories and was not told of {len(extra)}"
+            )
         return params
 
     # -- what is written down ---------------------------------------------------------------------
@@ -310,6 +335,7 @@ class Binder:
             "agent": {"name": process.greeting.agent_info.name,
                       "version": process.greeting.agent_info.version},
             **extra,
+            **({"remarks": [*self._remarks.values()]} if self._remarks else {}),
             "response": result,
         }  # fmt: skip
         draft = note(kind, payload, run=_unless_over(run))
@@ -372,3 +398,12 @@ def remote_error(error: RemoteError) -> dict[str, object]:
     if error.data is not None:
         told["data"] = msgspec.Raw(error.data)
     return told
+
+
+def _other_session(result: msgspec.Raw, known: AcpSessionId) -> str | None:
+    """The id of another session than the one that was asked for, where an answer names one."""
+    try:
+        named = lenient(SessionOpened, result).session_id
+    except msgspec.DecodeError:
+        return None
+    return named if named and named != known else None

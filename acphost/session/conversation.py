@@ -15,6 +15,7 @@ from acphost.errors import (
     AcpHostError,
     AuthRequiredError,
     ShuttingDownError,
+    UnsupportedContentError,
 )
 from acphost.ids import Clock
 from acphost.journal.reader import Reader
@@ -25,6 +26,7 @@ from acphost.provider.process import AgentProcess
 from acphost.session import closing
 from acphost.session.asking import Asking
 from acphost.session.configure import Configurator
+from acphost.session.content import Fitted, fit
 from acphost.session.continuity import Binder, Binding
 from acphost.session.decisions import DecisionDesk
 from acphost.session.elicitations import ElicitationDesk
@@ -147,7 +149,9 @@ class Conversation:
             now=now,
             history=self._history,
             mcp=self.mcp,
+            turns_in=lambda acp_session_id: reader.turns_in(row.key, acp_session_id),
             configurator=self._configurator,
+            remarks=state.remarks,
         )
         self.services = Services(
             state, self.scribe, listener, tasks,
@@ -362,8 +366,24 @@ class Conversation:
             # While the agent was started the head may have been cancelled, or the queue held.
             if binding is None or head is None or state.queue.head is not head:
                 continue
-            if state.may_start():
-                await self.turns.see_through(head, binding)
+            prompt = self._fit(head, binding) if state.may_start() else None
+            if prompt is not None:
+                await self.turns.see_through(head, binding, prompt)
+
+    def check_content(self, content: bytes) -> None:
+        """Raises UnsupportedContentError for what the agent at hand is known not to take."""
+        binding = self.binder.binding
+        if binding is not None and self.binder.is_live:
+            fit(content, binding.process.greeting.agent_capabilities.prompt_capabilities)
+
+    def _fit(self, head: Waiting, binding: Binding) -> Fitted | None:
+        """The prompt as this agent takes it; the run fails, unsent, where it does not."""
+        takes = binding.process.greeting.agent_capabilities.prompt_capabilities
+        try:
+            return fit(head.content, takes)
+        except UnsupportedContentError as exc:
+            self._fail_unsent(head.run, exc)
+            return None
 
     async def _make_ready(self, head: Waiting | None) -> Binding | None:
         """An agent for the head of the queue; the run fails if there is none to be had."""
@@ -410,6 +430,16 @@ class Conversation:
         told = {"code": AuthRequiredError.word, "message": str(error), "agentId": login.agent_id,
                 "methods": login.methods}  # fmt: skip
         self.scribe.write([note(Kind.ERROR, told, run=run)])
+        self._pool.tell(
+            {
+                "agentId": self.row.agent_id,
+                "state": "auth_required",
+                "sessionId": self.row.session_id,
+                "reason": str(error),
+                "methods": login.methods,
+                "cure": f"acphost agents login {self.row.agent_id}",
+            }
+        )
 
     def try_again(self) -> None:
         """Somebody has logged in, or says so: what waits is tried once more."""
@@ -418,25 +448,19 @@ class Conversation:
         self.state.wake()
 
     def _fail_to_start(self, run: RunRow | None, error: AcpHostError) -> None:
-        ending = closing.of_failed_start(error)
         self.state.trouble = _trouble(error)
-        if isinstance(error, AuthRequiredError):
-            self._pool.tell(
-                {
-                    "agentId": self.row.agent_id,
-                    "state": "auth_required",
-                    "sessionId": self.row.session_id,
-                    "reason": str(error),
-                    "methods": error.details.get("methods"),
-                    "cure": "log in to the agent, then send again",
-                }
-            )
-        if run is None or self.state.queue.leave(run.run_id) is None:
+        if run is not None:
+            self._fail_unsent(run, error)
+
+    def _fail_unsent(self, run: RunRow, error: AcpHostError) -> None:
+        ending = closing.of_failed_start(error)
+        if self.state.queue.leave(run.run_id) is None:
             return
         drafts = closing.conclude(run, ending, [], next_seq=self.scribe.next_seq, now=self._now())
         self.row.last_run_status = run.status
         self.row.queue_rev += 1
-        if self.state.queue and self.state.hold(ErrorWord.AGENT_UNAVAILABLE):
+        is_about_agent = not isinstance(error, UnsupportedContentError)
+        if is_about_agent and self.state.queue and self.state.hold(ErrorWord.AGENT_UNAVAILABLE):
             # The others would fail one after the other: keep them until somebody has looked.
             drafts.append(note(Kind.QUEUE_HELD, {"reason": self.row.held_reason}))
         self.scribe.write(drafts, runs=[run])

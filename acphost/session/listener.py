@@ -150,6 +150,7 @@ class Listener:
             host["preamble"] = True
         else:
             replay.count += 1
+            replay.users += tag == "user_message_chunk"
         replay.last_seq = self._writer.append_event(
             self._log, Kind.EVIDENCE, payload, at=at, run=None, source=self._source,
             host=encode(host), flags=classify(payload),

@@ -13,6 +13,8 @@ class Waiting:
 
     run: RunRow
     content: bytes
+    #: The trace context that its request came with.
+    trace: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)

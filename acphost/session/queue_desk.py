@@ -11,6 +11,7 @@ from acphost.journal.rows import RunRow
 from acphost.journal.statements import save_prompt
 from acphost.journal.writer import Ticket
 from acphost.session import closing
+from acphost.session.content import trace_context
 from acphost.session.ending import Ending
 from acphost.session.queue import Waiting
 from acphost.session.scribe import Scribe, note
@@ -68,7 +69,7 @@ class QueueDesk:
             note(Kind.RUN_QUEUED, {"position": position}, run=run, origin=origin),
         ]  # fmt: skip
         run.last_seq += 1
-        state.queue.join(Waiting(run, content))
+        state.queue.join(Waiting(run, content, trace_context(meta)))
         self._row.queue_rev += 1
         if self._row.held_reason is not None and not state.is_held_by_user:
             drafts.append(self._released("a new message was sent", origin))

@@ -40,8 +40,8 @@ class SessionState:
     trouble: tuple[SessionStatus, str] | None = None
     #: The agent wants a login before anything can go on.
     login: Login | None = None
-    #: What a person should know although all goes on.
-    remark: str | None = None
+    #: What a person should know although all goes on, by what it is about.
+    remarks: dict[str, str] = field(default_factory=dict)
     #: The daemon drains: nothing new starts.
     closing: bool = False
     #: A person gave the title.
@@ -103,6 +103,11 @@ class SessionState:
             # Never called idle while nobody knows what became of a run (contract section 1).
             return SessionStatus.HELD, "a run was interrupted; resume or dismiss it"
         return SessionStatus.IDLE, self.remark
+
+    @property
+    def remark(self) -> str | None:
+        """What a person should know although all goes on."""
+        return "; ".join(self.remarks.values()) or None
 
     @property
     def awaits_people(self) -> bool:

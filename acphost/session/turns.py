@@ -12,6 +12,7 @@ from acphost.provider.pool import AgentPool
 from acphost.provider.traits import Traits
 from acphost.rpc.pending import Answer
 from acphost.session import closing
+from acphost.session.content import Fitted
 from acphost.session.continuity import Binder, Binding, remote_error
 from acphost.session.ending import Ending
 from acphost.session.questions import Questions
@@ -59,13 +60,13 @@ class Turns:
         self._queue_settings = queue_settings
         self._now = now
 
-    async def see_through(self, head: Waiting, binding: Binding) -> None:
+    async def see_through(self, head: Waiting, binding: Binding, prompt: Fitted) -> None:
         """One turn, from `run.started` on disk to its terminal event in the journal."""
-        turn = self._start(head, binding)
+        turn = self._start(head, binding, prompt)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._receipts.begin, turn)
             await self._scribe.durable(turn.start_ticket)
-        meta = await self._meta(turn.run)
+        meta = await self._meta(head)
         if turn.over.is_set():
             pass  # the daemon stops, and would not wait
         elif turn.cancel_asked.is_set():
@@ -75,7 +76,7 @@ class Turns:
             assert gone is not None, "a process that is not live has gone, or is being stopped"
             self.end(turn, closing.of_lost_agent(turn.run, gone))
         else:
-            self._send_prompt(turn, head.content, binding, meta)
+            self._send_prompt(turn, prompt.blocks, binding, meta)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._enforce_cancel, turn, binding)
                 tasks.start_soon(self._watchman.watch, turn, binding.process.plan.agent.quiet_after)
@@ -83,7 +84,7 @@ class Turns:
                 tasks.cancel_scope.cancel()
         await self._tidy(turn)
 
-    def _start(self, head: Waiting, binding: Binding) -> Turn:
+    def _start(self, head: Waiting, binding: Binding, prompt: Fitted) -> Turn:
         run, state, now = head.run, self._state, self._now()
         state.queue.leave(run.run_id)
         self._row.queue_rev += 1
@@ -96,24 +97,30 @@ class Turns:
             self._traits.usage_is_cumulative if counts is None else counts == "cumulative"
         )
         state.usage.begin(binding.process.plan.launch_id)
+        # What was said stays as it was said, whatever became of it on the way to the agent.
         started = {"acpSessionId": binding.acp_session_id, "continuity": self._row.mode}
         drafts = [
             note(Kind.RUN_STARTED, started, run=run),
-            note(Kind.MESSAGE_USER, {"content": msgspec.Raw(head.content)}, run=run),
+            note(
+                Kind.MESSAGE_USER,
+                {"content": msgspec.Raw(head.content)},
+                run=run,
+                host={"simplified": prompt.simplified} if prompt.simplified else None,
+            ),
         ]
         turn.start_ticket = self._scribe.write(drafts, runs=[run])
         return turn
 
-    async def _meta(self, run: RunRow) -> dict[str, object]:
-        """What goes with a prompt: for an agent that remembers nothing, what was said before."""
-        if not self._traits.is_stateless:
-            return {}
-        return {"_meta": {TRANSCRIPT: await self._transcript(run)}}
+    async def _meta(self, head: Waiting) -> dict[str, object]:
+        """What goes with a prompt: trace context; what was said before, where it is forgotten."""
+        meta: dict[str, object] = {**head.trace}
+        if self._traits.is_stateless:
+            meta[TRANSCRIPT] = await self._transcript(head.run)
+        return {"_meta": meta} if meta else {}
 
     def _send_prompt(
-        self, turn: Turn, content: bytes, binding: Binding, meta: dict[str, object]
+        self, turn: Turn, blocks: list[msgspec.Raw], binding: Binding, meta: dict[str, object]
     ) -> None:
-        blocks = msgspec.json.decode(content, type=list[msgspec.Raw])
         if binding.prelude is not None:
             prelude = msgspec.json.encode({"type": "text", "text": binding.prelude})
             blocks.insert(0, msgspec.Raw(prelude))

@@ -67,6 +67,10 @@ _WHOLE = {
     "plan": Meaning(Kind.PLAN_UPDATED, Matter.CONTENT),
     "plan_update": Meaning(Kind.PLAN_UPDATED, Matter.CONTENT),
     "plan_removed": Meaning(Kind.PLAN_UPDATED, Matter.CONTENT),
+    # Neither is part of the answer: a turn that has nothing else is empty.
+    "notice": Meaning(Kind.NOTICE, Matter.EVIDENCE),
+    "compaction_update": Meaning(Kind.COMPACTION_UPDATED, Matter.EVIDENCE),
+    "compaction_summary_chunk": Meaning(Kind.COMPACTION_UPDATED, Matter.EVIDENCE),
     "usage_update": Meaning(Kind.USAGE_UPDATED, Matter.SESSION),
     "available_commands_update": Meaning(Kind.SESSION_COMMANDS_UPDATED, Matter.SESSION),
     "current_mode_update": Meaning(Kind.SESSION_MODE_UPDATED, Matter.SESSION),

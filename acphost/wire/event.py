@@ -55,6 +55,8 @@ class Kind(StrEnum):
     ELICITATION_REQUESTED = "elicitation.requested"
     ELICITATION_RESOLVED = "elicitation.resolved"
     ELICITATION_EXPIRED = "elicitation.expired"
+    NOTICE = "notice"
+    COMPACTION_UPDATED = "compaction.updated"
     CHANGED_FILES = "changed_files"
     DOCUMENT_CHANGED = "document.changed"
     JOB_STARTED = "job.started"

@@ -88,6 +88,7 @@ class ErrorWord(StrEnum):
     AGENT_CANCELLED = "agent_cancelled"
     AGENT_UNAVAILABLE = "agent_unavailable"
     AUTH_REQUIRED = "auth_required"
+    UNSUPPORTED_CONTENT = "unsupported_content"
     HOST_RESTARTED = "host_restarted"
     HOST_SHUTDOWN = "host_shutdown"
     CANCEL_UNCONFIRMED = "cancel_unconfirmed"

@@ -321,3 +321,59 @@ async def test_one_folder_under_two_names_is_one_workspace(tmp_path: Path) -> No
         cwds = {each["params"]["cwd"] for method in ("session/new", "session/load")
                 for each in daemon.heard(method)}  # fmt: skip
         assert cwds == {str(link)}
+async def test_another_session_instead_of_an_error() -> None:
+    """A load that is answered with a new id has lost the session: told once, then the history."""
+    script = LOADS + 'ON load\n    ANSWER {"sessionId": "stranger"}\n'
+    async with running_daemon(script) as daemon:
+        session, after = await second_life(daemon, script)
+
+        assert after.continuity == "cold_resumed"
+        (failed,) = await daemon.history(session, "binding.load_failed")
+        assert payload(failed)["loadStatus"] == "not_found"
+        assert "stranger" in payload(failed)["reason"]
+        assert payload(failed)["response"] == {"sessionId": "stranger"}
+        assert [each["params"] for each in daemon.heard("session/close")] == [
+            {"sessionId": "stranger"}
+        ]
+
+
+async def test_a_replay_that_is_not_whole_is_said_to_be_that() -> None:
+    """What was told again is compared with the journal, which stays the history."""
+    script = LOADS + 'ON load\n    USER "hi"\n    MSG "one"\n    ANSWER {}\n'
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        await daemon.ask(session, "hi")
+        await daemon.ask(session, "and more")
+        os.kill(daemon.launches()[-1], signal.SIGKILL)
+        await daemon.has_event(session, "binding.lost")
+        await daemon.ask(session, "again")
+
+        (loaded,) = await daemon.history(session, "binding.loaded")
+        assert payload(loaded)["userMessages"] == 1
+        assert payload(loaded)["turnsInJournal"] == 2
+        status = await daemon.status(session)
+        assert status.continuity.code == "continuous"
+        assert status.continuity.reason == "the agent told 1 of 2 turns again"
+
+
+async def test_additional_directories_are_told_where_they_are_taken() -> None:
+    """All of them with new and load; who does not take them is not sent any, and shown."""
+    takes = '"additionalDirectories": {}, "resume": null'
+    script = f'INIT {{"agentCapabilities": {{"sessionCapabilities": {{{takes}}}}}}}\n'
+    async with running_daemon(script, others={"plain": ""}) as daemon:
+        more = [str(daemon.folder)]
+        session = await daemon.session(additionalDirectories=more)
+        await daemon.ask(session, "hi")
+        os.kill(daemon.launches()[-1], signal.SIGKILL)
+        await daemon.has_event(session, "binding.lost")
+        await daemon.ask(session, "again")
+        for method in ("session/new", "session/load"):
+            assert daemon.heard(method)[0]["params"]["additionalDirectories"] == more
+        plain = await daemon.session("plain", additionalDirectories=more)
+        await daemon.ask(plain, "hi")
+        assert "additionalDirectories" not in daemon.heard("session/new", "plain")[0]["params"]
+        reason = (await daemon.get(plain)).status_reason
+        assert reason is not None
+        assert "additional directories" in reason
+        (started,) = await daemon.history(plain, "binding.started")
+        assert payload(started)["remarks"] == [reason]

@@ -2,6 +2,8 @@
 
 import base64
 import json
+import os
+import signal
 from typing import Any
 
 import pytest
@@ -561,3 +563,33 @@ ON prompt
         assert facts(closed)["outcome"] == "unknown"
         (plan,) = await daemon.events(run, "plan.updated")
         assert payload(plan)["entries"][0]["status"] == "dreaming"
+async def test_notices_and_compaction_keep_their_place() -> None:
+    """Shown as what they are and in order, no part of the answer, and no history for the agent."""
+    script = """
+INIT {"agentCapabilities": {"loadSession": null, "sessionCapabilities": {"resume": null}}}
+ON prompt "hi"
+    UPDATE {"sessionUpdate": "notice", "severity": "warning", "title": "Slow today"}
+    UPDATE {"sessionUpdate": "compaction_update", "compactionId": "k", "status": "in_progress"}
+    UPDATE {"sessionUpdate": "compaction_summary_chunk", "compactionId": "k",
+        "content": {"type": "text", "text": "so far"}}
+    UPDATE {"sessionUpdate": "compaction_update", "compactionId": "k", "status": "completed",
+        "summary": null}
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "hi")
+
+        assert (run.status, run.empty) == ("completed", True)
+        kinds = [event.kind for event in await daemon.events(run)]
+        assert kinds[-5:-1] == ["notice"] + ["compaction.updated"] * 3
+        (last,) = (await daemon.events(run, "compaction.updated"))[-1:]
+        assert payload(last)["summary"] is None
+        os.kill(daemon.launches()[-1], signal.SIGKILL)
+        await daemon.has_event(session, "binding.lost")
+        await daemon.ask(session, "again")
+        packet = daemon.heard("session/prompt")[-1]["params"]["prompt"][0]["text"]
+        assert "Slow today" not in packet
+        assert "so far" not in packet
+        (greeting, _) = daemon.heard("initialize")
+        offered = greeting["params"]["clientCapabilities"]["session"]
+        assert offered == {"configOptions": {"boolean": {}}, "notices": {}, "compaction": {}}
