@@ -20,6 +20,7 @@ from acphost.provider.connection import AgentConnection, AgentGoneError
 from acphost.provider.offers import CLIENT_CAPABILITIES
 from acphost.provider.switchboard import SessionIdTakenError, Sink, Switchboard
 from acphost.provider.traits import AUTH_REQUIRED, Traits
+from acphost.rpc.codec import verbatim_member
 from acphost.settings.model import AgentSettings
 from acphost.transport.child import Child, ChildSpec, Exit, spawn
 from acphost.transport.processes import Process
@@ -76,6 +77,8 @@ class AgentProcess:
         #: By `ticks_ms`.
         self.started_at = ticks_ms()
         self.greeting = InitializeResult()
+        #: As the agent told them, future and private ones among them (A17).
+        self.capabilities: bytes | None = None
         self._switchboard = Switchboard()
         self.pid = 0
         self._watcher = watcher
@@ -227,6 +230,7 @@ class AgentProcess:
             return self._gone_early()
         except RemoteError as exc:
             return self._unavailable(f"refused `initialize`: {exc}")
+        self.capabilities = verbatim_member(bytes(raw), "agentCapabilities")
         try:
             self.greeting = lenient(InitializeResult, raw)
         except msgspec.DecodeError as exc:

@@ -334,6 +334,7 @@ class Binder:
             "pid": process.pid,
             "agent": {"name": process.greeting.agent_info.name,
                       "version": process.greeting.agent_info.version},
+            "agentCapabilities": msgspec.Raw(process.capabilities or b"{}"),
             **extra,
             **({"remarks": [*self._remarks.values()]} if self._remarks else {}),
             "response": result,
