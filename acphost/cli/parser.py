@@ -173,6 +173,23 @@ def _conversation_commands(command: Command) -> None:
     )
     setting.add_argument("--json", action="store_true", help="print the session as it is")
 
+    session = command("session", "name, pin, copy or delete a session, or adopt one of an agent's")
+    session.add_argument(
+        "action",
+        choices=["rename", "pin", "unpin", "fork", "delete", "discover", "adopt"],
+        help="discover lists the sessions that an agent keeps itself, adopt goes on with one",
+    )
+    session.add_argument("target", metavar="SESSION|AGENT")
+    session.add_argument(
+        "text", metavar="TITLE|ID", nargs="?", help="the title, or the agent's id of a session"
+    )
+    session.add_argument(
+        "--external", action="store_true", help="delete it also where the agent keeps it"
+    )
+    session.add_argument("--here", action="store_true", help="discover those of this folder only")
+    session.add_argument("--yes", action="store_true", help="delete without asking again")
+    session.add_argument("--json", action="store_true", help="print what came of it as it is")
+
     cancel = command("cancel", "stop a run, or what a session runs now")
     cancel.add_argument("target", metavar="RUN|SESSION")
     cancel.add_argument("--hold", action="store_true", help="let nothing start after it")

@@ -9,6 +9,7 @@ import pytest
 
 from acphost.errors import AcpHostError
 from tests.support.daemon import Daemon, eventually, facts, payload, running_daemon
+from tests.support.terminal import Finished, acphost
 
 INIT = 'INIT {"agentCapabilities": {"sessionCapabilities": {"resume": null}}}\n'
 RECALLS = 'ON prompt "recall"\n    RECALL all\n'
@@ -286,3 +287,30 @@ async def test_a_fork_by_history() -> None:
         assert packet.index("first") < packet.index("and now")
         status = await daemon.status(second.session_id)
         assert status.cold_resume.packet_bytes == len(packet.encode())
+
+
+async def test_on_the_command_line() -> None:
+    """`acphost session` does all of it; nothing is deleted by mistake."""
+    async with running_daemon(offering(list={}, fork=None)) as daemon:
+        session = await daemon.session()
+        theirs = (await daemon.ask(session, "hi")).acp_session_id
+        assert theirs is not None
+
+        async def say(*words: str) -> Finished:
+            return await acphost(daemon.socket, "session", *words, cwd=daemon.work)
+
+        assert "Tea" in (await say("rename", session, "Tea")).out
+        assert (await say("pin", session)).out.endswith(": pinned\n")
+        forked = await say("fork", session, "Other", "--json")
+        assert msgspec.json.decode(forked.out)["title"] == "Other"
+        listed = await say("discover", "fake", "--here")
+        assert theirs in listed.out
+        adopted = await say("adopt", "fake", theirs, "--json")
+        assert msgspec.json.decode(adopted.out)["sessionId"] == session
+        kept = await say("delete", session)
+        assert (kept.code, "--yes" in kept.err) == (2, True)
+        gone = await say("delete", session, "--external", "--yes")
+        assert (gone.code, gone.out) == (0, "deleted\n")
+        assert "unsupported" in gone.err
+        (left,) = (await daemon.client.list_sessions()).items
+        assert left.title == "Other"
