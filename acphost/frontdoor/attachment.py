@@ -24,7 +24,7 @@ from acphost.frontdoor.editor import Editor, Reply
 from acphost.frontdoor.history import History
 from acphost.frontdoor.link import Link
 from acphost.frontdoor.options import BINDINGS, Options
-from acphost.frontdoor.outcomes import outcome_of
+from acphost.frontdoor.outcomes import login_wanted, outcome_of
 from acphost.frontdoor.prompts import Prompt, Prompts
 from acphost.frontdoor.updates import Projector, host_message, turn_ended
 from acphost.ids import mint
@@ -167,6 +167,8 @@ class Attachment:
                 self._running = event.host_run_id
             case kind if kind in TERMINAL_KINDS:
                 self._end(event)
+            case Kind.ERROR:
+                self._take_error(event)
             case kind if kind in ASKED or kind in SETTLED:
                 self._dialogs.take(event, is_live=self._is_live)
             case Kind.MESSAGE_USER if self._is_live and self._prompts.is_own(event.host_run_id):
@@ -191,6 +193,12 @@ class Attachment:
         self._let_go()
         if not self._prompts.ended(event.host_run_id, outcome) and self._is_live:
             self._show(turn_ended(event))
+
+    def _take_error(self, event: Event) -> None:
+        """An agent that wants a login: the editor is told so, and sends again after it."""
+        wanted = login_wanted(event)
+        if wanted is not None and self._prompts.ended(event.host_run_id, wanted):
+            self._cancel_run(event.host_run_id)
 
     # -- out --------------------------------------------------------------------------------------
 

@@ -48,6 +48,20 @@ def outcome_of(event: Event) -> Outcome:
             return Outcome(error=error, words=_sentence("Failed", error.message))
 
 
+def login_wanted(event: Event) -> Outcome | None:
+    """What a prompt is answered with whose agent wants a login before it takes any."""
+    said = members(event.payload)
+    if text(said.get("code")) != "auth_required":
+        return None
+    data = {
+        "code": raw("auth_required"),
+        "hostRunId": raw(event.host_run_id),
+        "authMethods": said.get("methods", Raw(b"[]")),
+    }
+    words = text(said.get("message")) or "the agent wants a login first"
+    return Outcome(error=ErrorObject(AUTH_REQUIRED, words, encoded(data)))
+
+
 def _result(response: Raw | None, reason: str, event: Event, *, always: bool = False) -> Raw:
     """The agent's own answer where the protocol allows it, `reason` where it does not."""
     said = members(response) if response is not None else {}

@@ -45,10 +45,11 @@ WRITES: tuple[type[AcpHostError], ...] = (
 BY_METHOD: dict[str, tuple[type[AcpHostError], ...]] = {
     "initialize": (errors.UnsupportedVersionError,),
     "session/create": WRITES,
-    "session/configure": (errors.AgentNotFoundError, errors.ConflictError, *WRITES),
     "session/configure": (
+        errors.AgentNotFoundError,
         errors.AgentRefusedError,
         errors.AgentUnavailableError,
+        errors.ConflictError,
         *WRITES,
     ),
     "run/create": (

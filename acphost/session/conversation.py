@@ -403,7 +403,7 @@ class Conversation:
                 return binding
         except AuthRequiredError as exc:
             state.starting = False
-            self._start_error = exc
+            self._attempt.error = exc
             if not state.closing:
                 self._await_login(run, exc)
         except AcpHostError as exc:
