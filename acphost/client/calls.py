@@ -15,10 +15,9 @@ from acphost.wire.base import Position, parse_position
 from acphost.wire.event import Event
 from acphost.wire.grants import Access, Grant, GrantAddParams, GrantRemoveParams
 from acphost.wire.jobs import Job, JobListParams, JobParams, JobsStopped, JobStopAllParams
-from acphost.wire.runtime import RuntimeStarted
-from acphost.wire.trouble import RuntimeHealth, RuntimeLogs, RuntimeLogsParams
 from acphost.wire.logins import AgentAuthenticateParams, AgentLogin
 from acphost.wire.runtime import RuntimeStarted
+from acphost.wire.trouble import RuntimeHealth, RuntimeLogs, RuntimeLogsParams
 from acphost.wire.usage import UsageProjection
 
 T = TypeVar("T")

@@ -45,7 +45,8 @@ class Projector:
             Kind.SESSION_INFO_UPDATED: _only("session_info_update"),
             Kind.SESSION_COMMANDS_UPDATED: _only("available_commands_update"),
             Kind.SESSION_RENAMED: _renamed,
-            Kind.EVIDENCE: self._newer,
+            Kind.NOTICE: self._newer,
+            Kind.COMPACTION_UPDATED: self._newer,
         }
 
     def updates(self, event: Event) -> Iterator[Raw]:
@@ -67,7 +68,7 @@ class Projector:
                 yield raw({"sessionUpdate": "plan", "entries": items(plan.get("entries"))})
 
     def _newer(self, event: Event) -> Iterator[Raw]:
-        """Variants that the host keeps as evidence, for editors that said they show them."""
+        """Newer variants, for editors that said they show them."""
         tag = text(members(event.payload).get("sessionUpdate")) or ""
         is_shown = tag == "notice" and self._editor.shows_notices
         is_shown |= tag.startswith("compaction_") and self._editor.shows_compaction

@@ -10,8 +10,8 @@ from acphost.server.subscription import Subscription, View
 from acphost.session.agents import AgentDesk
 from acphost.session.commands import Commands
 from acphost.session.house import House
-from acphost.session.logbook import Logbook
 from acphost.session.library import Library
+from acphost.session.logbook import Logbook
 from acphost.session.logins import Logins
 from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries

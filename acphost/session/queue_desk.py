@@ -31,7 +31,7 @@ class QueueDesk:
         *,
         settings: Callable[[], QueueSettings],
         now: Clock,
-        on_retry: Callable[[], None],
+        on_retry: Callable[[], None] = lambda: None,
     ) -> None:
         self._state = state
         self._row = state.row

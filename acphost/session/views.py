@@ -17,8 +17,8 @@ from acphost.wire.host import (
     Session,
     SessionStatus,
 )
-from acphost.wire.policy import PolicyRule
 from acphost.wire.logins import Login
+from acphost.wire.policy import PolicyRule
 from acphost.wire.receipt import Receipt
 from acphost.wire.usage import ColdResumeUsage, UsageProjection
 

@@ -9,9 +9,9 @@ from acphost.wire.acp import PermissionOption
 from acphost.wire.base import NULL, HostRecord, carries
 from acphost.wire.controls import Control
 from acphost.wire.event import Event, Origin
+from acphost.wire.logins import Login
 from acphost.wire.policy import PolicyRule
 from acphost.wire.receipt import Receipt
-from acphost.wire.logins import Login
 
 SESSION_SCHEMA = "mnote.ai_session.v1"
 RUN_SCHEMA = "mnote.ai_run.v1"

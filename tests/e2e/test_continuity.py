@@ -321,6 +321,8 @@ async def test_one_folder_under_two_names_is_one_workspace(tmp_path: Path) -> No
         cwds = {each["params"]["cwd"] for method in ("session/new", "session/load")
                 for each in daemon.heard(method)}  # fmt: skip
         assert cwds == {str(link)}
+
+
 async def test_another_session_instead_of_an_error() -> None:
     """A load that is answered with a new id has lost the session: told once, then the history."""
     script = LOADS + 'ON load\n    ANSWER {"sessionId": "stranger"}\n'

@@ -563,6 +563,8 @@ ON prompt
         assert facts(closed)["outcome"] == "unknown"
         (plan,) = await daemon.events(run, "plan.updated")
         assert payload(plan)["entries"][0]["status"] == "dreaming"
+
+
 async def test_notices_and_compaction_keep_their_place() -> None:
     """Shown as what they are and in order, no part of the answer, and no history for the agent."""
     script = """

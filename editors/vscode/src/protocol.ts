@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-f99789b7710c";
+export const schemaRevision = "1-20ac41ee5eea";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -13,6 +13,7 @@ export type ErrorCode =
   | "agent_unavailable"
   | "already_resolved"
   | "auth_required"
+  | "confirmation_required"
   | "conflict"
   | "cursor_foreign"
   | "cursor_future"
@@ -73,6 +74,15 @@ export interface ActiveRunStatus {
   status: RunStatus;
 }
 
+/** `agent/authenticate`: without a method it tells which there are. */
+export interface AgentAuthenticateParams {
+  agentId: string;
+  methodId?: string | null;
+  /** The program of a terminal login was run and ended well. */
+  completed?: boolean;
+  _meta?: unknown;
+}
+
 /** What can be told of an agent without starting it. */
 export interface AgentCheck {
   agentId: string;
@@ -120,6 +130,17 @@ export interface AgentListParams {
   _meta?: unknown;
 }
 
+/** What came of it: `choose`, `terminal`, `authenticated`, or `logged_out`. */
+export interface AgentLogin {
+  agentId: string;
+  status: string;
+  methods: AuthChoice[];
+  methodId: string | null;
+  terminal: TerminalLogin | null;
+  /** The sessions that had waited for it, and go on now. */
+  sessions: string[];
+}
+
 /** `agent/get` and `agent/check`. */
 export interface AgentParams {
   agentId: string;
@@ -142,6 +163,15 @@ export interface AgentProbeParams {
   /** Two short prompts to its model; without them half of the promises cannot be tried. */
   prompts?: boolean;
   _meta?: unknown;
+}
+
+/** A way to log in that an agent offers. */
+export interface AuthChoice {
+  id: string;
+  name: string;
+  /** `agent`, `terminal`, or whatever else an agent says. */
+  type: string;
+  description: string | null;
 }
 
 /** The answer to `host/backup`. */
@@ -305,9 +335,37 @@ export interface Descendant {
   memoryBytes: number;
 }
 
+/** The answer to `session/discover`. */
+export interface Discovered {
+  agentId: string;
+  /** Whether the agent can list its sessions at all. */
+  supported: boolean;
+  sessions: DiscoveredSession[];
+  /** Why the list is not whole; null if it is. */
+  problem: string | null;
+}
+
+/** A session in an agent's own list. */
+export interface DiscoveredSession {
+  acpSessionId: string;
+  cwd: string;
+  title: string | null;
+  updatedAt: string | null;
+  /** The session of ours that is tied to it. */
+  sessionId: string | null;
+}
+
 /** The answer of methods that have nothing to return. */
 export interface Done {
   ok: boolean;
+}
+
+/** `elicitation/respond`: `content` is the filled-in form, only with `accept`. */
+export interface ElicitationRespondParams {
+  elicitationId: string;
+  action: "accept" | "cancel" | "decline";
+  content?: unknown;
+  _meta?: unknown;
 }
 
 /** Why a request failed; `data.code` is the word to match on. */
@@ -315,7 +373,7 @@ export interface ErrorObject {
   code: number;
   /** An English sentence for people. */
   message: string;
-  data?: { code?: "agent_error" | "agent_not_found" | "agent_unavailable" | "already_resolved" | "auth_required" | "conflict" | "cursor_foreign" | "cursor_future" | "cursor_malformed" | "internal" | "invalid_params" | "invalid_request" | "method_not_found" | "not_initialized" | "overloaded" | "parse_error" | "path_not_granted" | "permission_denied" | "permission_not_found" | "queue_full" | "run_not_found" | "session_not_found" | "shutting_down" | "storage_error" | "storage_full" | "too_large" | "unsupported_content" | "unsupported_version" | string; retryable?: boolean };
+  data?: { code?: "agent_error" | "agent_not_found" | "agent_unavailable" | "already_resolved" | "auth_required" | "confirmation_required" | "conflict" | "cursor_foreign" | "cursor_future" | "cursor_malformed" | "internal" | "invalid_params" | "invalid_request" | "method_not_found" | "not_initialized" | "overloaded" | "parse_error" | "path_not_granted" | "permission_denied" | "permission_not_found" | "queue_full" | "run_not_found" | "session_not_found" | "shutting_down" | "storage_error" | "storage_full" | "too_large" | "unsupported_content" | "unsupported_version" | string; retryable?: boolean };
 }
 
 /** One journal row as clients read it; a provider's `payload` is its own JSON, verbatim. */
@@ -348,6 +406,14 @@ export interface EventsPage {
   events: Event[];
   headSeq: string;
   hasMore: boolean;
+}
+
+/** What became of the agent's own session. */
+export interface ExternalDeletion {
+  requested: boolean;
+  /** `not_requested`, `deleted`, `unsupported` or `failed`. */
+  status: string;
+  error: string | null;
 }
 
 /** What a client does with files for agents, asked by the requests of that name. */
@@ -501,6 +567,8 @@ export type Kind =
   | "elicitation.requested"
   | "elicitation.resolved"
   | "elicitation.expired"
+  | "notice"
+  | "compaction.updated"
   | "changed_files"
   | "document.changed"
   | "job.started"
@@ -540,6 +608,13 @@ export interface LogItem {
   hostRunId: string | null;
   agentId: string;
   text: string;
+}
+
+/** What a session waits for, as part of it. */
+export interface Login {
+  agentId: string;
+  message: string;
+  methods: AuthChoice[];
 }
 
 /** MCP servers passed to the agent. */
@@ -1099,8 +1174,22 @@ export interface Session {
   agentMode: string | null;
   /** What can be set by `session/configure`; only where one session is asked for. */
   settable?: Control[];
+  /** While the status is `auth_required`: which logins the agent offers. */
+  login: Login | null;
   /** The rules that answer for a person in this session, before those of the configuration. */
   policy: PolicyRule[];
+}
+
+/** `session/adopt`: a session of ours that goes on with one of the agent's. */
+export interface SessionAdoptParams {
+  agentId: string;
+  acpSessionId: string;
+  cwd: string;
+  title?: string | null;
+  profile?: string | null;
+  workspaceId?: string | null;
+  start?: boolean;
+  _meta?: unknown;
 }
 
 /** `session/configure`: absent is left as it is, null forgets the choice. */
@@ -1132,6 +1221,36 @@ export interface SessionCreateParams {
   _meta?: unknown;
 }
 
+/** `session/delete`: the agent's own session only with `confirm`, which repeats the id. */
+export interface SessionDeleteParams {
+  sessionId: string;
+  deleteExternalProviderSession?: boolean;
+  confirm?: string | null;
+  _meta?: unknown;
+}
+
+/** The answer to `session/delete`. */
+export interface SessionDeleted {
+  sessionId: string;
+  deleted: boolean;
+  external: ExternalDeletion;
+}
+
+/** `session/discover`: the sessions an agent keeps, of one folder or of all. */
+export interface SessionDiscoverParams {
+  agentId: string;
+  cwd?: string | null;
+  _meta?: unknown;
+}
+
+/** `session/fork`: a session that begins with what this one has said. */
+export interface SessionForkParams {
+  sessionId: string;
+  title?: string | null;
+  start?: boolean;
+  _meta?: unknown;
+}
+
 /** `session/list`: filters are joined by and. */
 export interface SessionListParams {
   workspaceId?: string | null;
@@ -1156,6 +1275,20 @@ export interface SessionPage {
 /** Methods about one session. */
 export interface SessionParams {
   sessionId: string;
+  _meta?: unknown;
+}
+
+/** `session/pin`: a pinned session is not deleted by retention. */
+export interface SessionPinParams {
+  sessionId: string;
+  pinned?: boolean;
+  _meta?: unknown;
+}
+
+/** `session/rename`: null leaves the title to the agent. */
+export interface SessionRenameParams {
+  sessionId: string;
+  title: string | null;
   _meta?: unknown;
 }
 
@@ -1219,6 +1352,16 @@ export interface Subscribed {
   subscriptionId: string;
   headSeq: string | null;
   headOffset: string;
+}
+
+/** What a client runs in a terminal: the agent's own command with more arguments. */
+export interface TerminalLogin {
+  command: string[];
+  args: string[];
+  /** The agent's own variables for this; they go before all others. */
+  env: Record<string, string>;
+  /** Variables that the configuration sets for the agent; their values stay there. */
+  configured: string[];
 }
 
 /** Host tools offered to the agent. */
@@ -1304,6 +1447,10 @@ export interface Methods {
   "agent/get": { params: AgentParams; result: AgentDescriptor };
   /** What can be told of an agent without starting it, each finding with its cure. */
   "agent/check": { params: AgentParams; result: AgentCheck };
+  /** Logs in to an agent by one of its methods; sessions that waited for it go on. */
+  "agent/authenticate": { params: AgentAuthenticateParams; result: AgentLogin };
+  /** Logs out of an agent, where it offers that. */
+  "agent/logout": { params: AgentParams; result: AgentLogin };
   /** Try an agent out in a scratch folder; minutes where its model is slow. */
   "agent/probe": { params: AgentProbeParams; result: AgentProbe };
   /** Opens a session; it is only recorded, the agent starts at first need or with `start`. */
@@ -1314,6 +1461,18 @@ export interface Methods {
   "session/get": { params: SessionParams; result: Session };
   /** Sets the agent's mode, model or options; absent is left as it is, null forgets. */
   "session/configure": { params: SessionConfigureParams; result: Session };
+  /** Gives a session a title of its own; null leaves it to the agent. */
+  "session/rename": { params: SessionRenameParams; result: Session };
+  /** Keeps a session whatever the rules of retention say, or no longer. */
+  "session/pin": { params: SessionPinParams; result: Session };
+  /** Deletes a session here, and on request also where the agent keeps it. */
+  "session/delete": { params: SessionDeleteParams; result: SessionDeleted };
+  /** The sessions that an agent keeps itself, and which of them are known here. */
+  "session/discover": { params: SessionDiscoverParams; result: Discovered };
+  /** A session that goes on with one the agent keeps; the one there is, if there is one. */
+  "session/adopt": { params: SessionAdoptParams; result: Session };
+  /** A session that begins with what this one has said, and goes its own way. */
+  "session/fork": { params: SessionForkParams; result: Session };
   /** What a client that comes back asks first: the run that is not over, and the queue. */
   "session/activeRun": { params: ActiveRunParams; result: ActiveRun };
   /** Sends a prompt, or queues it while the agent is busy; repeated, it is the same run. */
@@ -1346,6 +1505,8 @@ export interface Methods {
   "permission/list": { params: PermissionListParams; result: DecisionPage };
   /** Answers an agent's question with one of the offered options; the first answer counts. */
   "permission/respond": { params: PermissionRespondParams; result: Decision };
+  /** Answers a form or an address of an agent; the first valid answer wins. */
+  "elicitation/respond": { params: ElicitationRespondParams; result: Decision };
   /** Which agent serves a session, whether it remembers, why it is busy. */
   "runtime/status": { params: RuntimeStatusParams; result: RuntimeStatus | RuntimeStatusPage };
   /** Has a session's agent started, and answers when it is there; or why it cannot be had. */

@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-f99789b7710c
+-- schema revision 1-20ac41ee5eea
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -14,11 +14,19 @@
 ---| "agent/list"
 ---| "agent/get"
 ---| "agent/check"
+---| "agent/authenticate"
+---| "agent/logout"
 ---| "agent/probe"
 ---| "session/create"
 ---| "session/list"
 ---| "session/get"
 ---| "session/configure"
+---| "session/rename"
+---| "session/pin"
+---| "session/delete"
+---| "session/discover"
+---| "session/adopt"
+---| "session/fork"
 ---| "session/activeRun"
 ---| "run/create"
 ---| "run/get"
@@ -35,6 +43,7 @@
 ---| "events/unsubscribe"
 ---| "permission/list"
 ---| "permission/respond"
+---| "elicitation/respond"
 ---| "runtime/status"
 ---| "runtime/start"
 ---| "runtime/reset"
@@ -68,6 +77,7 @@
 ---| "agent_unavailable"
 ---| "already_resolved"
 ---| "auth_required"
+---| "confirmation_required"
 ---| "conflict"
 ---| "cursor_foreign"
 ---| "cursor_future"
@@ -123,6 +133,13 @@
 ---@field runId string
 ---@field status acphost.RunStatus
 
+---`agent/authenticate`: without a method it tells which there are.
+---@class acphost.AgentAuthenticateParams
+---@field agentId string
+---@field methodId? string|nil
+---@field completed? boolean The program of a terminal login was run and ended well.
+---@field _meta? any
+
 ---What can be told of an agent without starting it.
 ---@class acphost.AgentCheck
 ---@field agentId string
@@ -162,6 +179,15 @@
 ---@field profile? string|nil
 ---@field _meta? any
 
+---What came of it: `choose`, `terminal`, `authenticated`, or `logged_out`.
+---@class acphost.AgentLogin
+---@field agentId string
+---@field status string
+---@field methods acphost.AuthChoice[]
+---@field methodId string|nil
+---@field terminal acphost.TerminalLogin|nil
+---@field sessions string[] The sessions that had waited for it, and go on now.
+
 ---`agent/get` and `agent/check`.
 ---@class acphost.AgentParams
 ---@field agentId string
@@ -181,6 +207,13 @@
 ---@field agentId string
 ---@field prompts? boolean Two short prompts to its model; without them half of the promises cannot be tried.
 ---@field _meta? any
+
+---A way to log in that an agent offers.
+---@class acphost.AuthChoice
+---@field id string
+---@field name string
+---@field type string `agent`, `terminal`, or whatever else an agent says.
+---@field description string|nil
 
 ---The answer to `host/backup`.
 ---@class acphost.BackupDone
@@ -317,9 +350,31 @@
 ---@field command string
 ---@field memoryBytes integer
 
+---The answer to `session/discover`.
+---@class acphost.Discovered
+---@field agentId string
+---@field supported boolean Whether the agent can list its sessions at all.
+---@field sessions acphost.DiscoveredSession[]
+---@field problem string|nil Why the list is not whole; null if it is.
+
+---A session in an agent's own list.
+---@class acphost.DiscoveredSession
+---@field acpSessionId string
+---@field cwd string
+---@field title string|nil
+---@field updatedAt string|nil
+---@field sessionId string|nil The session of ours that is tied to it.
+
 ---The answer of methods that have nothing to return.
 ---@class acphost.Done
 ---@field ok boolean
+
+---`elicitation/respond`: `content` is the filled-in form, only with `accept`.
+---@class acphost.ElicitationRespondParams
+---@field elicitationId string
+---@field action "accept"|"cancel"|"decline"
+---@field content? any
+---@field _meta? any
 
 ---Why a request failed; `data.code` is the word to match on.
 ---@class acphost.ErrorObject
@@ -355,6 +410,12 @@
 ---@field events acphost.Event[]
 ---@field headSeq string
 ---@field hasMore boolean
+
+---What became of the agent's own session.
+---@class acphost.ExternalDeletion
+---@field requested boolean
+---@field status string `not_requested`, `deleted`, `unsupported` or `failed`.
+---@field error string|nil
 
 ---What a client does with files for agents, asked by the requests of that name.
 ---@class acphost.FileOffers
@@ -491,6 +552,8 @@
 ---| "elicitation.requested"
 ---| "elicitation.resolved"
 ---| "elicitation.expired"
+---| "notice"
+---| "compaction.updated"
 ---| "changed_files"
 ---| "document.changed"
 ---| "job.started"
@@ -528,6 +591,12 @@
 ---@field hostRunId string|nil
 ---@field agentId string
 ---@field text string
+
+---What a session waits for, as part of it.
+---@class acphost.Login
+---@field agentId string
+---@field message string
+---@field methods acphost.AuthChoice[]
 
 ---MCP servers passed to the agent.
 ---@class acphost.McpStatus
@@ -1013,7 +1082,19 @@
 ---@field recovery acphost.Recovery|nil
 ---@field agentMode string|nil The agent's own mode; `mode` tells how its context came about.
 ---@field settable? acphost.Control[] What can be set by `session/configure`; only where one session is asked for.
+---@field login acphost.Login|nil While the status is `auth_required`: which logins the agent offers.
 ---@field policy acphost.PolicyRule[] The rules that answer for a person in this session, before those of the configuration.
+
+---`session/adopt`: a session of ours that goes on with one of the agent's.
+---@class acphost.SessionAdoptParams
+---@field agentId string
+---@field acpSessionId string
+---@field cwd string
+---@field title? string|nil
+---@field profile? string|nil
+---@field workspaceId? string|nil
+---@field start? boolean
+---@field _meta? any
 
 ---`session/configure`: absent is left as it is, null forgets the choice.
 ---@class acphost.SessionConfigureParams
@@ -1039,6 +1120,32 @@
 ---@field start? boolean
 ---@field _meta? any
 
+---`session/delete`: the agent's own session only with `confirm`, which repeats the id.
+---@class acphost.SessionDeleteParams
+---@field sessionId string
+---@field deleteExternalProviderSession? boolean
+---@field confirm? string|nil
+---@field _meta? any
+
+---The answer to `session/delete`.
+---@class acphost.SessionDeleted
+---@field sessionId string
+---@field deleted boolean
+---@field external acphost.ExternalDeletion
+
+---`session/discover`: the sessions an agent keeps, of one folder or of all.
+---@class acphost.SessionDiscoverParams
+---@field agentId string
+---@field cwd? string|nil
+---@field _meta? any
+
+---`session/fork`: a session that begins with what this one has said.
+---@class acphost.SessionForkParams
+---@field sessionId string
+---@field title? string|nil
+---@field start? boolean
+---@field _meta? any
+
 ---`session/list`: filters are joined by and.
 ---@class acphost.SessionListParams
 ---@field workspaceId? string|nil
@@ -1061,6 +1168,18 @@
 ---Methods about one session.
 ---@class acphost.SessionParams
 ---@field sessionId string
+---@field _meta? any
+
+---`session/pin`: a pinned session is not deleted by retention.
+---@class acphost.SessionPinParams
+---@field sessionId string
+---@field pinned? boolean
+---@field _meta? any
+
+---`session/rename`: null leaves the title to the agent.
+---@class acphost.SessionRenameParams
+---@field sessionId string
+---@field title string|nil
 ---@field _meta? any
 
 ---What a session is doing, strongest word first where several are true.
@@ -1118,6 +1237,13 @@
 ---@field subscriptionId string
 ---@field headSeq string|nil
 ---@field headOffset string
+
+---What a client runs in a terminal: the agent's own command with more arguments.
+---@class acphost.TerminalLogin
+---@field command string[]
+---@field args string[]
+---@field env table<string, string> The agent's own variables for this; they go before all others.
+---@field configured string[] Variables that the configuration sets for the agent; their values stay there.
 
 ---Host tools offered to the agent.
 ---@class acphost.ToolCounts
@@ -1215,6 +1341,14 @@
 ---@alias acphost.params.agent.check acphost.AgentParams
 ---@alias acphost.result.agent.check acphost.AgentCheck
 
+---`agent/authenticate` Logs in to an agent by one of its methods; sessions that waited for it go on.
+---@alias acphost.params.agent.authenticate acphost.AgentAuthenticateParams
+---@alias acphost.result.agent.authenticate acphost.AgentLogin
+
+---`agent/logout` Logs out of an agent, where it offers that.
+---@alias acphost.params.agent.logout acphost.AgentParams
+---@alias acphost.result.agent.logout acphost.AgentLogin
+
 ---`agent/probe` Try an agent out in a scratch folder; minutes where its model is slow.
 ---@alias acphost.params.agent.probe acphost.AgentProbeParams
 ---@alias acphost.result.agent.probe acphost.AgentProbe
@@ -1234,6 +1368,30 @@
 ---`session/configure` Sets the agent's mode, model or options; absent is left as it is, null forgets.
 ---@alias acphost.params.session.configure acphost.SessionConfigureParams
 ---@alias acphost.result.session.configure acphost.Session
+
+---`session/rename` Gives a session a title of its own; null leaves it to the agent.
+---@alias acphost.params.session.rename acphost.SessionRenameParams
+---@alias acphost.result.session.rename acphost.Session
+
+---`session/pin` Keeps a session whatever the rules of retention say, or no longer.
+---@alias acphost.params.session.pin acphost.SessionPinParams
+---@alias acphost.result.session.pin acphost.Session
+
+---`session/delete` Deletes a session here, and on request also where the agent keeps it.
+---@alias acphost.params.session.delete acphost.SessionDeleteParams
+---@alias acphost.result.session.delete acphost.SessionDeleted
+
+---`session/discover` The sessions that an agent keeps itself, and which of them are known here.
+---@alias acphost.params.session.discover acphost.SessionDiscoverParams
+---@alias acphost.result.session.discover acphost.Discovered
+
+---`session/adopt` A session that goes on with one the agent keeps; the one there is, if there is one.
+---@alias acphost.params.session.adopt acphost.SessionAdoptParams
+---@alias acphost.result.session.adopt acphost.Session
+
+---`session/fork` A session that begins with what this one has said, and goes its own way.
+---@alias acphost.params.session.fork acphost.SessionForkParams
+---@alias acphost.result.session.fork acphost.Session
 
 ---`session/activeRun` What a client that comes back asks first: the run that is not over, and the queue.
 ---@alias acphost.params.session.activeRun acphost.ActiveRunParams
@@ -1298,6 +1456,10 @@
 ---`permission/respond` Answers an agent's question with one of the offered options; the first answer counts.
 ---@alias acphost.params.permission.respond acphost.PermissionRespondParams
 ---@alias acphost.result.permission.respond acphost.Decision
+
+---`elicitation/respond` Answers a form or an address of an agent; the first valid answer wins.
+---@alias acphost.params.elicitation.respond acphost.ElicitationRespondParams
+---@alias acphost.result.elicitation.respond acphost.Decision
 
 ---`runtime/status` Which agent serves a session, whether it remembers, why it is busy.
 ---@alias acphost.params.runtime.status acphost.RuntimeStatusParams
