@@ -21,7 +21,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    except Exception as exc:
+    except Exception as exc:  # border: what a person sees is one line
         return _report(exc)
     return code
 

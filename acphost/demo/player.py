@@ -253,7 +253,7 @@ class Agent:
                 play()
             except ScriptError as exc:
                 self.fail(exc)
-            except Exception:
+            except Exception:  # border: of a thread that the host waits for
                 # A fault of ours, or of words a script brought along: no host may wait for it.
                 traceback.print_exc()
                 os._exit(70)

@@ -58,6 +58,16 @@ def _figures(stats: dict[str, Any]) -> list[Diagnosis]:
     if problem_now:
         told = f"the last good configuration counts: {problem_now}"
         found.append(warning("daemon", told, "mend the file; the daemon notices"))
+    journal = stats.get("journal") or {}
+    if journal.get("walOverLimit"):
+        told = f"the write-ahead log has {journal.get('walBytes')} bytes"
+        cure = "end the program that keeps the store open for reading: `fuser journal.db-wal`"
+        found.append(warning("daemon", told, cure))
+    if stats.get("containment") == "cgroup":
+        found.append(fine("daemon", "each agent and all it starts are in a control group"))
+    elif stats.get("containment"):
+        told = "no control groups here: agents' processes are found by group, parent and mark"
+        found.append(fine("daemon", told))
     files = stats.get("descriptors") or {}
     if files.get("limit") and files.get("open", 0) > _TIGHT * files["limit"]:
         told = f"{files['open']} of {files['limit']} files are open"

@@ -201,5 +201,5 @@ async def _serve(
                     await handler(stream)
                 else:
                     log.warning("stranger_refused", uid=stream.peer_uid)
-        except Exception:
+        except Exception:  # border: one connection may not end the listener
             log.exception("connection_failed")

@@ -119,6 +119,7 @@ async def test_a_daemon_that_runs_is_asked() -> None:
         code, found = ask(daemon.flags, daemon.environ)
         assert code == 0, found
         assert f"pid {daemon.pid}, answers" in by_area(found, "daemon")
+        assert "control group" in by_area(found, "daemon")
         elsewhere = [*daemon.flags, "--socket", f"{daemon.socket}-not"]
         code, found = ask(elsewhere, daemon.environ)
         assert code == 1
