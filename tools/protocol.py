@@ -58,6 +58,7 @@ def page(schema: Schema) -> str:
         "protocolVersion": str(schema["protocolVersion"]),
         "schemaRevision": schema["schemaRevision"],
         "terminalKinds": ", ".join(f"`{kind}`" for kind in schema["terminalKinds"]),
+        "errorsOfAnyMethod": ", ".join(f"`{word}`" for word in schema["errorsOfAnyMethod"]),
         "methods": "\n\n".join(_areas(schema)),
         "notifications": "\n\n".join(_spoken(schema, "notifications")),
         "requests": "\n\n".join(_spoken(schema, "requests")),

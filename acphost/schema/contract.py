@@ -84,6 +84,7 @@ BY_METHOD: dict[str, tuple[type[AcpHostError], ...]] = {
     "session/fork": WRITES,
     "elicitation/respond": (errors.AlreadyResolvedError, *WRITES),
     "runtime/reset": (errors.AgentUnavailableError, *WRITES),
+    "events/subscribe": (errors.SessionNotFoundError, errors.RunNotFoundError),
     "host/backup": (errors.StorageError, errors.ConflictError),
 }
 

@@ -58,6 +58,7 @@ def document() -> dict[str, Any]:
         "notifications": notifications,
         "requests": requests,
         "errors": errors,
+        "errorsOfAnyMethod": [cls.word for cls in contract.ALWAYS],
         "terminalKinds": sorted(TERMINAL_KINDS),
         "$defs": dict(sorted(definitions.items())),
     }
