@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-20ac41ee5eea";
+export const schemaRevision = "1-3c1362b632ee";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];

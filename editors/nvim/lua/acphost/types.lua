@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-20ac41ee5eea
+-- schema revision 1-3c1362b632ee
 
 ---@alias acphost.Method
 ---| "initialize"
