@@ -147,6 +147,11 @@ class Attachment:
                 self._prompts.fail_all(exc)
                 return
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a prompt of this editor is not answered yet."""
+        return bool(self._prompts.open)
+
     def leave(self) -> None:
         """The editor closes the session: what it has waiting or running here ends."""
         self._scope.cancel()

@@ -73,6 +73,7 @@ class Door:
             starter,
             capabilities=_offered(hello),
             on_request=self._on_host_request,
+            is_needed=lambda: any(each.is_waiting for each in self._open.values()),
             name=info.title or info.name or "acp editor",
             version=info.version or "0",
         )

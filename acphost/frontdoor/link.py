@@ -29,6 +29,7 @@ class Link:
         *,
         capabilities: Mapping[str, object],
         on_request: OnRequest,
+        is_needed: Callable[[], bool],
         name: str,
         version: str,
     ) -> None:
@@ -36,6 +37,7 @@ class Link:
         self._starter = starter
         self._capabilities = capabilities
         self._on_request = on_request
+        self._is_needed = is_needed
         self._name = name
         self._version = version
         self._client: Client | None = None
@@ -45,6 +47,8 @@ class Link:
         self._wanted = anyio.Event()
         self._changed = anyio.Event()
         self._is_lost = anyio.Event()
+        #: Somebody asked for the client since its connection was lost.
+        self._is_asked = False
 
     async def client(self) -> Client:
         """A client of the daemon; makes a new attempt where the last one failed.
@@ -58,6 +62,7 @@ class Link:
             if self._failure is not None:
                 raise self._failure
             await self._changed.wait()
+        self._is_asked |= not self._client.is_connected
         return self._client
 
     async def next_client(self) -> Client:
@@ -122,11 +127,18 @@ class Link:
         raise ConnectionLostError("the daemon went away and did not come back")
 
     async def _revive(self, client: Client) -> None:
-        """A daemon that does not come back by itself is started, like one that never ran."""
+        """A daemon that does not come back by itself is started, like one that never ran.
+
+        Only where somebody waits for it: one that a person has stopped stays so until then.
+        """
         while self._starter is not None:
-            self._is_lost = anyio.Event()
+            self._is_lost, self._is_asked = anyio.Event(), False
             await self._is_lost.wait()
             await anyio.sleep(START_AFTER)
+            while not (  # noqa: ASYNC110 - looked at so rarely that it needs no event of its own
+                client.is_connected or self._is_asked or self._is_needed()
+            ):
+                await anyio.sleep(START_AFTER)
             if not client.is_connected:
                 try:
                     await self._starter()

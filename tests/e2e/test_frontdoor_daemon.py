@@ -87,6 +87,24 @@ async def test_two_editors_start_one_daemon_between_them() -> None:
         assert (daemon.state / "daemon.log").read_text().count('"ready"') == 1
 
 
+async def test_a_daemon_that_died_under_a_prompt_is_started_again() -> None:
+    """By whoever waits for the answer, which then comes."""
+    async with running_daemon(WAIT, check=False) as daemon:
+        command = [sys.executable, "-m", "acphost", "acp", *daemon.flags, "--agent", "fake"]
+        async with editor(daemon, command=command) as zed:
+            session = await zed.new()
+            request = await zed.begin(session, "wait")
+            await zed.shows(session, "working")
+            await daemon.kill()
+            assert (await zed.answer(request))["result"]["stopReason"] == "end_turn"
+            assert "Interrupted" in zed.said(session)
+            assert await zed.close() == 0
+        async with daemon.connect() as client:
+            pid = client.info.host_info.pid
+            await client.shutdown()
+        await eventually(lambda: not _runs(pid))
+
+
 async def test_no_daemon_is_started_where_the_configuration_forbids_it() -> None:
     """`autostart = false` counts as much as the flag."""
     async with running_daemon(host={"autostart": False}, check=False) as daemon:

@@ -2,6 +2,8 @@
 
 import json
 
+from acp import schema
+
 from tests.support.daemon import running_daemon
 from tests.support.editor import Message, editor, front_door
 
@@ -314,3 +316,38 @@ async def test_the_end_of_stdin_is_the_end_of_the_program() -> None:
         assert seen.status == "running"
         daemon.open("gate")
         await daemon.until(session, lambda each: each.last_run_status == "completed", "the end")
+
+
+async def test_what_the_editor_is_told_fits_the_official_models() -> None:
+    """Every kind of line the front door writes, read by the official SDK."""
+    script = """
+ON prompt
+    THOUGHT "hm"
+    PLAN pending:one
+    CALL c1 pending title="Edit" kind=edit content=[{"type":"diff","path":"/a","newText":"b"}]
+    PERM c1 yes:allow_once:Yes no:reject_once:No
+    UPD c1 completed
+    UPDATE {"sessionUpdate":"usage_update","used":1,"size":2}
+    UPDATE {"sessionUpdate":"session_info_update","title":"T"}
+    UPDATE {"sessionUpdate":"available_commands_update","availableCommands":[]}
+    MSG "done"
+"""
+    async with running_daemon(script) as daemon, editor(daemon) as zed:
+        schema.InitializeResponse.model_validate(await zed.initialize())
+        opened = await zed.result("session/new", cwd=zed.work, mcpServers=[])
+        schema.NewSessionResponse.model_validate(opened)
+        session = opened["sessionId"]
+        request = await zed.begin(session, "hi")
+        question = await zed.question()
+        schema.RequestPermissionRequest.model_validate(question["params"])
+        await zed.choose(question, "yes")
+        schema.PromptResponse.model_validate((await zed.answer(request))["result"])
+        schema.LoadSessionResponse.model_validate(await zed.load(session))
+        schema.ListSessionsResponse.model_validate(await zed.result("session/list"))
+        told = [each["params"] for each in zed.messages if each.get("method") == "session/update"]
+        for params in told:
+            schema.SessionNotification.model_validate(params)
+        assert {each["update"]["sessionUpdate"] for each in told} >= {
+            "user_message_chunk", "agent_message_chunk", "agent_thought_chunk", "plan", "tool_call",
+            "tool_call_update", "usage_update", "session_info_update", "available_commands_update",
+        }  # fmt: skip
