@@ -176,6 +176,8 @@ class Attachment:
                 self._take_error(event)
             case kind if kind in ASKED or kind in SETTLED:
                 self._dialogs.take(event, is_live=self._is_live)
+            case Kind.NOTICE if not self._is_live:
+                pass  # it was meant for the moment
             case Kind.MESSAGE_USER if self._is_live and self._prompts.is_own(event.host_run_id):
                 pass  # the editor has shown it when it was typed
             case _:

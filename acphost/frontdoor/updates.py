@@ -72,15 +72,8 @@ class Projector:
         tag = text(members(event.payload).get("sessionUpdate")) or ""
         is_shown = tag == "notice" and self._editor.shows_notices
         is_shown |= tag.startswith("compaction_") and self._editor.shows_compaction
-        if is_shown and not is_replay(event):
+        if is_shown:
             yield event.payload
-
-
-def is_replay(event: Event) -> bool:
-    """Whether an agent told again what had been said before."""
-    return isinstance(event.host, Raw) and (
-        text(members(event.host).get("evidence")) == "adapter_replay"
-    )
 
 
 def user_message(event: Event) -> Iterator[Raw]:

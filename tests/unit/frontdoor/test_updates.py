@@ -47,13 +47,12 @@ def test_a_call_that_the_host_closed_becomes_an_update() -> None:
     assert json.loads(told) == expected
 
 
-def test_what_an_agent_told_again_is_not_shown_again() -> None:
+def test_a_notice_is_for_editors_that_show_notices() -> None:
     notice = {"sessionUpdate": "notice", "severity": "info", "title": "t"}
     rich = msgspec.json.decode(b'{"session":{"notices":{}}}', type=EditorCapabilities)
-    assert shown("evidence", notice, capabilities=rich)
-    replayed = {"evidence": "adapter_replay"}
-    assert not shown("evidence", notice, capabilities=rich, host=replayed)
-    assert not shown("evidence", notice)
+    assert shown("notice", notice, capabilities=rich)
+    assert not shown("notice", notice)
+    assert not shown("evidence", notice, capabilities=rich)
 
 
 def test_what_the_host_says_about_usage_is_no_update_of_the_agent() -> None:
