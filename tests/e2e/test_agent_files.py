@@ -182,6 +182,18 @@ async def test_what_was_allowed_for_the_session_is_not_asked_about_again() -> No
         assert (await answer(daemon, session, "write"))["result"] == {}
 
 
+async def test_rules_answer_for_a_person_here_too() -> None:
+    """A write in the folders is a question like the agent's own, and so answered by the same."""
+    rule = {"name": "edit here", "kinds": ["edit"], "paths": ["."], "answer": "allow_once"}
+    async with running_daemon(ASKS, host={"policy": {"rules": [rule]}}) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "write")
+
+        assert json.loads(await daemon.text(run))["result"] == {}
+        (resolved,) = await daemon.events(run, "permission.resolved")
+        assert payload(resolved)["rule"] == "edit here"
+
+
 async def test_a_cancel_withdraws_the_question_and_answers_the_agent() -> None:
     """The agent is told no before it is told to stop, and nothing is written."""
     script = (

@@ -248,6 +248,26 @@ async def test_a_command_waits_for_a_person() -> None:
         assert (daemon.work / "made").exists()
 
 
+async def test_rules_answer_for_a_person_here_too() -> None:
+    """One for a command by its words; more in the line is still asked about."""
+    rule = {"name": "touch", "commands": ["touch made"], "answer": "allow_once"}
+    steps = script(
+        create("touch made", save="allowed"), about("wait_for_exit", save="exit"),
+        create("touch made; touch more", save="asked"),
+    )  # fmt: skip
+    async with running_daemon(steps, host={"policy": {"rules": [rule]}}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "run")
+        question = await daemon.question(session)
+        await daemon.client.respond(question.permission_id, "reject_once")
+        await daemon.wait(run)
+
+        assert (await told(daemon, "exit"))["exitCode"] == 0
+        assert (await told(daemon, "asked"))["data"]["code"] == "permission_denied"
+        assert (daemon.work / "made").exists()
+        assert not (daemon.work / "more").exists()
+
+
 async def test_what_cannot_be_run_is_told() -> None:
     """No such program, a folder outside, too many terminals, an id that nobody has."""
     steps = script(
