@@ -19,6 +19,7 @@ from acphost.journal.event import Draft
 from acphost.journal.reader import Reader
 from acphost.journal.rows import RunRow, SessionRow
 from acphost.session.claims import Claim
+from acphost.session.consents import Consents
 from acphost.session.scribe import note
 from acphost.session.turn import Turn
 from acphost.wire.base import AcpStruct
@@ -57,12 +58,14 @@ class Receipts:
         self,
         row: SessionRow,
         tasks: TaskGroup,
+        consents: Consents,
         *,
         is_watching: Callable[[], bool],
         roots: Callable[[], Awaitable[Roots]],
     ) -> None:
         self._row = row
         self._tasks = tasks
+        self._consents = consents
         self._is_watching = is_watching
         self._roots = roots
         self._watch: TreeWatch | None = None
@@ -197,7 +200,8 @@ class Receipts:
     def _by(self, path: str, claim: Claim | None) -> Literal["tool", "fs", "terminal", "agent"]:
         if path in self._written:
             return "fs"
-        if claim is not None:
+        # Some agents name a file only where they ask for it.
+        if claim is not None or self._consents.cover("edit", path):
             return "tool"
         return "terminal" if self._had_command else "agent"
 

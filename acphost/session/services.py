@@ -52,6 +52,7 @@ class Services:
         self.receipts = Receipts(
             row,
             tasks,
+            state.desk.consents,
             is_watching=lambda: settings().files.watch and row.runtime not in CHAT_RUNTIMES,
             roots=self.roots,
         )

@@ -187,8 +187,8 @@ class Turns:
     def end(self, turn: Turn, ending: Ending) -> None:
         """Close the turn with its one terminal event, and decide what the queue does next."""
         state, run = self._state, turn.run
-        withdrawn, change = state.withdraw_decisions("the turn ended")
         receipt = self._receipts.end(turn)
+        withdrawn, change = state.withdraw_decisions("the turn ended")
         before = [*closing.abandoned_tools(run, turn.calls), *change.drafts]
         if receipt is not None:
             before.append(receipt)

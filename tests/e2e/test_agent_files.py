@@ -283,6 +283,31 @@ ON prompt
         assert expired.host_run_id == ended.host_run_id
 
 
+async def test_an_agent_may_take_a_request_back() -> None:
+    """Answered all the same, and the question that it had led to is withdrawn."""
+    script = """
+ON prompt
+    ASK fs/write_text_file {"sessionId": "${SESSION}", "path": "${DIR}/work/b",
+        "content": ""} nowait as=w id="w-1"
+    GATE ${DIR}/go
+    NOTIFY $/cancel_request {"requestId": "w-1"}
+    AWAIT w save=${DIR}/answer
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "write")
+        question = await daemon.question(session)
+        daemon.open("go")
+        ended = await daemon.wait(run)
+
+        assert json.loads(await daemon.marked("answer"))["error"]["code"] == -32800
+        assert await daemon.questions(session) == []
+        (expired,) = await daemon.questions(session, "expired")
+        assert expired.permission_id == question.permission_id
+        assert ended.status == "completed"
+        assert not (daemon.work / "b").exists()
+
+
 # -- editors --------------------------------------------------------------------------------------
 
 
