@@ -4,6 +4,7 @@ The base class is what the protocol promises (runtime `acp`); each file in `prov
 overrides what its agent really does.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import ClassVar, Literal, NamedTuple, Protocol
@@ -17,6 +18,8 @@ from acphost.wire.event import Source
 from acphost.wire.usage import Reported
 
 ProcessModel = Literal["per_session", "shared"]
+
+_BUSY = re.compile(r"\bbusy\b|\balready (?:has an active|running|processing)\b", re.IGNORECASE)
 
 #: JSON-RPC codes of ACP (guide section 6).
 AUTH_REQUIRED = -32000
@@ -151,6 +154,10 @@ class Traits:
         if facts.stop_reason == "cancelled":
             return Verdict("cancelled")
         return Verdict("completed")
+
+    def is_busy(self, error: RemoteError) -> bool:
+        """Whether a prompt was refused only because another turn of the agent's own runs."""
+        return _BUSY.search(str(error)) is not None
 
     def cancel_cure(
         self, acp_session_id: str, model_id: str | None

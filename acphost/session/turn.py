@@ -38,6 +38,9 @@ class Turn:
         #: Open questions that the stop has answered; the agent is told once that is on disk.
         self.dismissed: list[AgentRequest] = []
         self.hold_queue = False
+        #: How often the agent had no time for the prompt, and whether it is to be asked again.
+        self.refusals = 0
+        self.put_off = anyio.Event()
         self.start_ticket = Ticket(0)
         self.ending: Ending | None = None
         self.prompt_sent = False

@@ -28,6 +28,10 @@ from acphost.wire.acp import TRANSCRIPT
 from acphost.wire.event import Kind
 from acphost.wire.host import RunStatus
 
+#: So often a busy agent is asked again, after so many seconds at first and then twice as long.
+MAX_REFUSALS = 6
+FIRST_PAUSE = 0.5
+
 
 class Turns:
     """Sees the runs of one session through, one at a time."""
@@ -76,9 +80,10 @@ class Turns:
             assert gone is not None, "a process that is not live has gone, or is being stopped"
             self.end(turn, closing.of_lost_agent(turn.run, gone))
         else:
-            self._send_prompt(turn, prompt.blocks, binding, meta)
+            send = self._send_prompt(turn, prompt.blocks, binding, meta)
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._enforce_cancel, turn, binding)
+                tasks.start_soon(self._ask_again, turn, send)
                 tasks.start_soon(self._watchman.watch, turn, binding.process.plan.agent.quiet_after)
                 await turn.over.wait()
                 tasks.cancel_scope.cancel()
@@ -120,7 +125,8 @@ class Turns:
 
     def _send_prompt(
         self, turn: Turn, blocks: list[msgspec.Raw], binding: Binding, meta: dict[str, object]
-    ) -> None:
+    ) -> Callable[[], None]:
+        """Send the prompt; returns how to send it once more."""
         if binding.prelude is not None:
             prelude = msgspec.json.encode({"type": "text", "text": binding.prelude})
             blocks.insert(0, msgspec.Raw(prelude))
@@ -133,10 +139,38 @@ class Turns:
             binding.process.has_served |= isinstance(answer, msgspec.Raw)
             if turn.over.is_set():
                 self._take_late_answer(turn, answer)
+            elif isinstance(answer, RemoteError) and self._is_put_off(turn, answer):
+                turn.put_off.set()
             else:
                 self.end(turn, closing.of_answer(self._traits, turn, answer))
 
-        binding.process.connection.request("session/prompt", params, on_answer)
+        def send() -> None:
+            binding.process.connection.request("session/prompt", params, on_answer)
+
+        send()
+        return send
+
+    def _is_put_off(self, turn: Turn, error: RemoteError) -> bool:
+        """Whether the prompt is to be sent once more: the agent had not begun with it (X-3)."""
+        if turn.refusals >= MAX_REFUSALS or not self._traits.is_busy(error):
+            return False
+        turn.refusals += 1
+        told = {"method": "session/prompt", "agentError": remote_error(error)}
+        host = {"evidence": "busy", "attempt": turn.refusals}
+        self._scribe.write([note(Kind.EVIDENCE, told, run=turn.run, host=host)])
+        return True
+
+    async def _ask_again(self, turn: Turn, send: Callable[[], None]) -> None:
+        """Bring a prompt to an agent that was busy with something of its own; the queue waits."""
+        while True:
+            await turn.put_off.wait()
+            with anyio.move_on_after(FIRST_PAUSE * 2 ** (turn.refusals - 1)):
+                await turn.cancel_asked.wait()
+            if turn.cancel_asked.is_set():
+                self.end(turn, Ending(status=RunStatus.CANCELLED, stop_reason="cancelled"))
+                return
+            turn.put_off = anyio.Event()
+            send()
 
     def _take_late_answer(self, turn: Turn, answer: Answer) -> None:
         """The turn was closed without it: keep what the agent said, change nothing."""
@@ -159,7 +193,7 @@ class Turns:
             await self._questions.answer_cancelled(turn.dismissed, turn.cancel_ticket)
         with anyio.move_on_after(self._traits.cancel_settle):
             await turn.alive.wait()
-        if turn.over.is_set():
+        if turn.over.is_set() or turn.put_off.is_set():
             return
         self.notify_cancel(turn, binding)
         with anyio.move_on_after(binding.process.plan.agent.cancel_grace):

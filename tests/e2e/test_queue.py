@@ -5,7 +5,7 @@ import pytest
 
 from acphost.errors import QueueFullError
 from acphost.wire.host import Run
-from tests.support.daemon import Daemon, payload, running_daemon
+from tests.support.daemon import Daemon, eventually, facts, payload, running_daemon
 
 GATED = """
 ON prompt "bad"
@@ -231,3 +231,30 @@ ON new
         assert daemon.prompts() == []
         await daemon.client.queue_release(session)
         assert (await daemon.wait(run)).status == "completed"
+
+
+async def test_an_agent_that_is_busy_with_itself_is_asked_again() -> None:
+    """The same prompt, in its place in the queue; a stop ends the waiting without a cancel."""
+    script = """
+ON prompt "first" ONCE
+    FAIL -32600 "session already has an active prompt"
+ON prompt "never"
+    FAIL -32600 "agent is busy"
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        first = await daemon.send(session, "first")
+        second = await daemon.send(session, "second")
+        assert (await daemon.wait(first)).status == "completed"
+        assert (await daemon.wait(second)).status == "completed"
+        assert daemon.prompts() == ["first", "first", "second"]
+        (refusal,) = await daemon.events(first, "evidence")
+        assert facts(refusal) == {"evidence": "busy", "attempt": 1}
+        assert (await daemon.kinds(first)).count("run.started") == 1
+
+        never = await daemon.send(session, "never")
+        await eventually(lambda: [each.kind for each in daemon.seen].count("evidence") >= 2)
+        await daemon.cancel(never)
+        assert (await daemon.wait(never)).status == "cancelled"
+        assert daemon.heard("session/cancel") == []
+        assert (await daemon.ask(session, "after")).status == "completed"
