@@ -19,7 +19,7 @@ from acphost.journal.migrations import MIGRATIONS, migrate
 from tests.crash.points import Points, SavedState, sound
 from tests.support.daemon import Daemon, eventually, marked_processes, running_daemon
 
-LONG = 600
+LONG = 1800
 
 SCRIPT = """
 ON prompt "work"

@@ -38,6 +38,8 @@ from tests.support.wire import Wire, wire
 
 #: For whatever a test waits for; it is reached only when the test fails.
 PATIENCE = 15.0
+#: A start reads hundreds of modules: where much else is going on it takes longest of all.
+START_PATIENCE = 60.0
 _LOOK_AGAIN = 0.01
 #: Agents under test are of the same sources as the daemon, wherever those are.
 _SOURCES = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
@@ -143,7 +145,7 @@ class Daemon:
     async def comes_up(self) -> bool:
         """Start it and wait until it takes connections; False if it ends before."""
         self._process = self.launch()
-        with anyio.fail_after(PATIENCE):
+        with anyio.fail_after(START_PATIENCE):
             while not await self._answers():
                 if self._process.poll() is not None:
                     return False
