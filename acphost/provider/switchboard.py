@@ -1,5 +1,6 @@
 """What an agent process says, routed to the conversations it concerns."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -81,12 +82,30 @@ class Sink(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class AgentRequest:
-    """A request of the agent, answered exactly once."""
+class Asked(ABC):
+    """A question that is answered exactly once, whoever has put it."""
 
     id: RequestId
     method: str
     params: msgspec.Raw
+
+    @abstractmethod
+    def answer(self, result: object) -> None:
+        """Give the answer."""
+
+    @abstractmethod
+    def refuse(self, error: Exception) -> None:
+        """Say why there is none."""
+
+    def is_it(self, connection: AgentConnection, request_id: RequestId) -> bool:
+        """Whether this is that request of an agent."""
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class AgentRequest(Asked):
+    """A request of the agent."""
+
     connection: AgentConnection
 
     def is_it(self, connection: AgentConnection, request_id: RequestId) -> bool:

@@ -100,6 +100,13 @@ SESSION_LOST = Verdict(
 )
 
 
+class Hazard(NamedTuple):
+    """A file of the folder that an agent obeys unasked, and what it can do by that."""
+
+    path: str
+    message: str
+
+
 class Traits:
     """An agent that keeps to the protocol."""
 
@@ -192,7 +199,7 @@ class Traits:
         """What in the agent's own configuration will surprise its user; reads, never writes."""
         return []
 
-    def hazard_of(self, cwd: str) -> Finding | None:
+    def hazard_of(self, cwd: str) -> Hazard | None:
         """What in a folder an agent would obey unasked, so that a person is to be asked first."""
         return None
 

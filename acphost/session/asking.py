@@ -81,8 +81,10 @@ class Asking:
 
     def take_withdrawal(self, connection: AgentConnection, request_id: RequestId) -> bool:
         """`$/cancel_request` for an open question: it is closed, and answered all the same."""
-        found = self._state.forms.withdraw_request(connection, request_id)
-        found = found or self._state.desk.withdraw_request(connection, request_id)
+        state = self._state
+        found = state.forms.withdraw_request(connection, request_id) or state.desk.withdraw_request(
+            connection, request_id
+        )
         if found is None:
             return False
         asked, change = found

@@ -5,7 +5,13 @@ from collections.abc import Iterable
 import msgspec
 from msgspec import Raw
 
-from acphost.errors import AcpHostError, AuthRequiredError, RemoteError, UnsupportedContentError
+from acphost.errors import (
+    AcpHostError,
+    AuthRequiredError,
+    PermissionDeniedError,
+    RemoteError,
+    UnsupportedContentError,
+)
 from acphost.journal.event import SYNTHETIC, Draft
 from acphost.journal.rows import RunRow
 from acphost.provider.connection import AgentGoneError
@@ -78,15 +84,19 @@ def of_lost_agent(run: RunRow, gone: AgentGoneError) -> Ending:
     )
 
 
+#: Why a prompt was never sent, where it is not that the agent cannot be started.
+_NOT_STARTED = {
+    AuthRequiredError: ErrorWord.AUTH_REQUIRED,
+    UnsupportedContentError: ErrorWord.UNSUPPORTED_CONTENT,
+    PermissionDeniedError: ErrorWord.PERMISSION_DENIED,
+    RemoteError: ErrorWord.AGENT_ERROR,
+}
+
+
 def of_failed_start(error: AcpHostError) -> Ending:
     """The agent could not be had for this run; the prompt was never sent."""
-    word = ErrorWord.AGENT_UNAVAILABLE
-    if isinstance(error, AuthRequiredError):
-        word = ErrorWord.AUTH_REQUIRED
-    elif isinstance(error, UnsupportedContentError):
-        word = ErrorWord.UNSUPPORTED_CONTENT
-    elif isinstance(error, RemoteError):
-        word = ErrorWord.AGENT_ERROR
+    words = (word for kind, word in _NOT_STARTED.items() if isinstance(error, kind))
+    word = next(words, ErrorWord.AGENT_UNAVAILABLE)
     extra = dict(error.details)
     if isinstance(error, RemoteError):
         extra["agentError"] = remote_error(error)

@@ -58,7 +58,7 @@ class Commands:
         conversation = await self.make_session(params, origin)
         await self._store.writer.durable(self._store.writer.record(()))
         if params.start:
-            conversation.warm_up()
+            conversation.readiness.warm_up()
         return conversation.row.session_id
 
     async def make_session(
@@ -132,7 +132,7 @@ class Commands:
     async def start_runtime(self, session_id: str) -> RuntimeStarted:
         """Have a session's agent started and wait for it. Raises why it cannot be had."""
         conversation = await self._house.conversation(session_id)
-        binding = await conversation.started()
+        binding = await conversation.readiness.started()
         return RuntimeStarted(
             session_id=session_id,
             acp_session_id=binding.acp_session_id,
@@ -173,7 +173,7 @@ class Commands:
                 return known.run_id
             self._refuse_if_unable()
             conversation = await self._session_for(params, origin)
-            conversation.check_content(content)
+            conversation.readiness.check_content(content)
             run = self._new_run(conversation.row, params, origin)
             run.idempotency_key, run.fingerprint, run.preview = key, fingerprint, preview
             run.target, run.target_hash = target, requests.snapshot_hash(target)

@@ -13,9 +13,6 @@ from anyio.abc import TaskGroup
 
 from acphost.errors import (
     AcpHostError,
-    AuthRequiredError,
-    ShuttingDownError,
-    UnsupportedContentError,
 )
 from acphost.ids import Clock
 from acphost.journal.reader import Reader
@@ -26,21 +23,21 @@ from acphost.provider.process import AgentProcess
 from acphost.session import closing
 from acphost.session.asking import Asking
 from acphost.session.configure import Configurator
-from acphost.session.content import Fitted, fit
-from acphost.session.continuity import Binder, Binding
+from acphost.session.continuity import Binder
 from acphost.session.decisions import DecisionDesk
 from acphost.session.elicitations import ElicitationDesk
 from acphost.session.ending import Ending
 from acphost.session.files import Editors
 from acphost.session.grants import Grants
+from acphost.session.hazards import Hazards
 from acphost.session.keepsakes import TITLED, keep, kept
 from acphost.session.listener import Listener
 from acphost.session.mcp import McpDesk
 from acphost.session.packet import Packet, build_packet
 from acphost.session.questions import Questions
-from acphost.session.queue import RunQueue, Waiting
+from acphost.session.queue import RunQueue
 from acphost.session.queue_desk import QueueDesk
-from acphost.session.resume import wants_history
+from acphost.session.readiness import Readiness
 from acphost.session.scribe import Scribe, note
 from acphost.session.services import Services
 from acphost.session.silence import Watchman
@@ -54,17 +51,8 @@ from acphost.wire.acp import lenient
 from acphost.wire.acp_sessions import Forked
 from acphost.wire.controls import SessionConfigureParams
 from acphost.wire.event import Kind, Origin
-from acphost.wire.host import ClosedBinding, ErrorWord, RunStatus, SessionStatus
-from acphost.wire.logins import Login, choices
+from acphost.wire.host import ClosedBinding, ErrorWord, RunStatus
 from acphost.wire.policy import PolicyRule
-
-
-class _Attempt:
-    """One try to get the agent: over once it is there, or could not be had."""
-
-    def __init__(self) -> None:
-        self.over = anyio.Event()
-        self.error: AcpHostError | None = None
 
 
 class Conversation:
@@ -90,9 +78,6 @@ class Conversation:
         self._pool = pool
         self._reader = reader
         self._now = now
-        self._is_wanted = False
-        self._attempt = _Attempt()
-        self._starting = anyio.CancelScope()
         self.scribe = Scribe(writer, log, row, now)
         own = msgspec.json.decode(row.policy, type=list[PolicyRule])
         # Its own rules first: they are the more particular ones.
@@ -183,6 +168,17 @@ class Conversation:
             queue_settings=lambda: settings().queue,
             now=now,
         )
+        self.readiness = Readiness(
+            state,
+            self.scribe,
+            self.binder,
+            self.turns,
+            pool,
+            Hazards(
+                state, self.scribe, self._traits, listener.open_question, listener.withdraw_question
+            ),
+            now=now,
+        )
 
     @property
     def row(self) -> SessionRow:
@@ -229,7 +225,7 @@ class Conversation:
             self.turns.end(turn, closing.of_reset())
         self.state.login = None
         self.binder.leave_parked()
-        self._starting.cancel()  # a start that hangs is what a reset is for
+        self.readiness.give_up()  # a start that hangs is what a reset is for
         self.state.trouble = None
         self._pool.reset(self.row.agent_id)
         if binding is not None:
@@ -271,7 +267,7 @@ class Conversation:
         for waiting in list(self.state.queue):
             self.state.queue.leave(waiting.run.run_id)
             self.queue.cancel(waiting.run, origin)
-        self._starting.cancel()
+        self.readiness.give_up()
         turn = self.state.turn
         if turn is not None:
             self.cancel(turn.run.run_id, origin, hold_queue=True)
@@ -308,27 +304,6 @@ class Conversation:
         """Begin with what a person chose in another session."""
         self._configurator.inherit(other._configurator)  # noqa: SLF001  (its own kind)
 
-    def warm_up(self) -> None:
-        """Have the agent started before there is anything to say to it."""
-        self._is_wanted = True
-        self.state.wake()
-
-    async def started(self) -> Binding:
-        """The agent, started if need be, with or without anything to say to it.
-
-        Raises why it cannot be had: AgentUnavailableError, AuthRequiredError, RemoteError.
-        """
-        while not (self.binder.is_live and self.binder.binding is not None):
-            if self.state.closing:
-                raise ShuttingDownError("the daemon is stopping and starts no agent")
-            attempt = self._attempt
-            if not self.state.starting:
-                self.warm_up()
-            await attempt.over.wait()
-            if attempt.error is not None:
-                raise attempt.error
-        return self.binder.binding
-
     # -- what others may ask ----------------------------------------------------------------------
 
     async def turn_over(self) -> None:
@@ -347,7 +322,7 @@ class Conversation:
     def is_at_rest(self) -> bool:
         """Whether nothing runs, waits or starts, and no agent is attached."""
         state = self.state
-        is_wanted = self._is_wanted or state.turn is not None or bool(state.queue)
+        is_wanted = self.readiness.is_wanted or state.turn is not None or bool(state.queue)
         is_attached = self.binder.is_live or self.binder.parked is not None
         return not (is_wanted or state.starting or is_attached)
 
@@ -357,114 +332,17 @@ class Conversation:
         """Serve the queue until cancelled."""
         state = self.state
         while True:
-            while not (state.may_start() or (self._is_wanted and not state.closing)):
+            while not (state.may_start() or (self.readiness.is_wanted and not state.closing)):
                 state.work = anyio.Event()
                 await state.work.wait()
-            self._is_wanted = False
             head = state.queue.head if state.may_start() else None
-            binding = await self._make_ready(head)
+            binding = await self.readiness.make_ready(head)
             # While the agent was started the head may have been cancelled, or the queue held.
             if binding is None or head is None or state.queue.head is not head:
                 continue
-            prompt = self._fit(head, binding) if state.may_start() else None
+            prompt = self.readiness.fit(head, binding) if state.may_start() else None
             if prompt is not None:
                 await self.turns.see_through(head, binding, prompt)
-
-    def check_content(self, content: bytes) -> None:
-        """Raises UnsupportedContentError for what the agent at hand is known not to take."""
-        binding = self.binder.binding
-        if binding is not None and self.binder.is_live:
-            fit(content, binding.process.greeting.agent_capabilities.prompt_capabilities)
-
-    def _fit(self, head: Waiting, binding: Binding) -> Fitted | None:
-        """The prompt as this agent takes it; the run fails, unsent, where it does not."""
-        takes = binding.process.greeting.agent_capabilities.prompt_capabilities
-        try:
-            return fit(head.content, takes)
-        except UnsupportedContentError as exc:
-            self._fail_unsent(head.run, exc)
-            return None
-
-    async def _make_ready(self, head: Waiting | None) -> Binding | None:
-        """An agent for the head of the queue; the run fails if there is none to be had."""
-        state, run = self.state, head.run if head else None
-        state.trouble = None
-        if run is not None and wants_history(run) and not self.binder.is_made_for(run):
-            await self.turns.drop_binding("resumed with history")
-            self.binder.forget()
-        if self.binder.is_live:
-            return await self.binder.ensure(run)
-        state.starting = True
-        self.scribe.write([])
-        try:
-            with anyio.CancelScope() as self._starting:
-                binding = await self.binder.ensure(run)
-                state.login = None
-                return binding
-        except AuthRequiredError as exc:
-            state.starting = False
-            self._attempt.error = exc
-            if not state.closing:
-                self._await_login(run, exc)
-        except AcpHostError as exc:
-            state.starting = False
-            self._attempt.error = exc
-            # A daemon that stops keeps what waits; it does not fail it.
-            if not state.closing:
-                self._fail_to_start(run, exc)
-        finally:
-            state.starting = False
-            self.scribe.write([])
-            self._attempt.over.set()
-            self._attempt = _Attempt()
-        return None
-
-    def _await_login(self, run: RunRow | None, error: AuthRequiredError) -> None:
-        """Nothing fails: what waits goes on waiting, until somebody logs in or sends again."""
-        parked = self.binder.parked
-        offered = parked.greeting.auth_methods if parked is not None else []
-        self.state.login = login = Login(
-            agent_id=self.row.agent_id, message=str(error), methods=choices(offered)
-        )
-        self.state.trouble = (SessionStatus.AUTH_REQUIRED, str(error))
-        told = {"code": AuthRequiredError.word, "message": str(error), "agentId": login.agent_id,
-                "methods": login.methods}  # fmt: skip
-        self.scribe.write([note(Kind.ERROR, told, run=run)])
-        self._pool.tell(
-            {
-                "agentId": self.row.agent_id,
-                "state": "auth_required",
-                "sessionId": self.row.session_id,
-                "reason": str(error),
-                "methods": login.methods,
-                "cure": f"acphost agents login {self.row.agent_id}",
-            }
-        )
-
-    def try_again(self) -> None:
-        """Somebody has logged in, or says so: what waits is tried once more."""
-        self.state.login = None
-        self._is_wanted |= not self.state.queue
-        self.state.wake()
-
-    def _fail_to_start(self, run: RunRow | None, error: AcpHostError) -> None:
-        self.state.trouble = _trouble(error)
-        if run is not None:
-            self._fail_unsent(run, error)
-
-    def _fail_unsent(self, run: RunRow, error: AcpHostError) -> None:
-        ending = closing.of_failed_start(error)
-        if self.state.queue.leave(run.run_id) is None:
-            return
-        drafts = closing.conclude(run, ending, [], next_seq=self.scribe.next_seq, now=self._now())
-        self.row.last_run_status = run.status
-        self.row.queue_rev += 1
-        is_about_agent = not isinstance(error, UnsupportedContentError)
-        if is_about_agent and self.state.queue and self.state.hold(ErrorWord.AGENT_UNAVAILABLE):
-            # The others would fail one after the other: keep them until somebody has looked.
-            drafts.append(note(Kind.QUEUE_HELD, {"reason": self.row.held_reason}))
-        self.scribe.write(drafts, runs=[run])
-        self.state.announce_end(run)
 
     async def stumble(self) -> None:
         """After a mistake of ours: the turn ends as failed, the agent is replaced, work goes on."""
@@ -505,9 +383,3 @@ class Conversation:
         """The daemon stops: the binding ends with it."""
         self.binder.leave_parked()
         self.binder.unbind("the daemon stopped", status="closed")
-
-
-def _trouble(error: AcpHostError) -> tuple[SessionStatus, str]:
-    """The session's status while its agent cannot be had."""
-    is_login = isinstance(error, AuthRequiredError)
-    return SessionStatus.AUTH_REQUIRED if is_login else SessionStatus.FAILED, str(error)

@@ -12,7 +12,7 @@ from acphost.journal.event import Draft, RunRef, classify
 from acphost.journal.rows import DecisionRow, RunRow, SessionRow
 from acphost.journal.statements import Statement, save_decision
 from acphost.provider.connection import AgentConnection
-from acphost.provider.switchboard import AgentRequest
+from acphost.provider.switchboard import Asked
 from acphost.provider.traits import Traits
 from acphost.session.calls import Call, CallBook, call_key
 from acphost.session.consents import Consents
@@ -41,7 +41,7 @@ class OpenQuestion:
     """A decision somebody still has to make, and the request it answers."""
 
     row: DecisionRow
-    asked: AgentRequest
+    asked: Asked
     options: list[PermissionOption]
 
 
@@ -94,7 +94,7 @@ class DecisionDesk:
 
     def open(
         self,
-        asked: AgentRequest,
+        asked: Asked,
         run: RunRow | None,
         *,
         timeout: float | None,
@@ -233,7 +233,7 @@ class DecisionDesk:
 
     def withdraw_request(
         self, connection: AgentConnection, request_id: RequestId
-    ) -> tuple[AgentRequest, Change] | None:
+    ) -> tuple[Asked, Change] | None:
         """The agent takes a question back; None if it is not open."""
         for question in self._open.values():
             if question.asked.is_it(connection, request_id):

@@ -14,8 +14,7 @@ from msgspec import Raw
 
 from acphost.errors import PermissionDeniedError
 from acphost.ids import mint
-from acphost.provider.connection import AgentConnection
-from acphost.provider.switchboard import AgentRequest
+from acphost.provider.switchboard import Asked
 from acphost.session.consents import Consents
 from acphost.wire.base import AcpStruct
 
@@ -46,8 +45,8 @@ class Deed:
 
 
 @dataclass(frozen=True, slots=True)
-class HostQuestion(AgentRequest):
-    """A question that the host puts to people on account of an agent's request."""
+class HostQuestion(Asked):
+    """A question that the host puts to people on account of an agent; no connection waits."""
 
     box: list[object] = field(default_factory=list)
     answered: anyio.Event = field(default_factory=anyio.Event)
@@ -65,7 +64,7 @@ class HostQuestion(AgentRequest):
 class Opener(Protocol):
     """How a question comes before people."""
 
-    def __call__(self, asked: AgentRequest, *, host_kind: str | None) -> str | None:
+    def __call__(self, asked: Asked, *, host_kind: str | None) -> str | None:
         """Open it; returns its permission id, or None if it was answered at once."""
 
 
@@ -97,7 +96,7 @@ class Gate:
         """Whether the very same was allowed in this turn, as a tool call of the agent's own."""
         return self._consents.cover(kind, *names)
 
-    async def pass_(self, deed: Deed, configured: Answer, asked: AgentRequest) -> None:
+    async def pass_(self, deed: Deed, configured: Answer, asked: Asked) -> None:
         """Return if the deed may be done. Raises PermissionDeniedError."""
         # What leads out of the folders needs an answer to just that question.
         is_special = deed.question is not None
@@ -106,16 +105,14 @@ class Gate:
             return
         if not is_special and self.has_consent(deed.kind, *deed.names):
             return
-        option = await self._ask(deed, asked.connection, asked.params)
+        option = await self._ask(deed, asked.params)
         if option == "allow_session":
             self._for_session.add(key)
         elif option != "allow_once":
             raise PermissionDeniedError(f"not allowed: {deed.title}")
 
-    async def _ask(self, deed: Deed, connection: AgentConnection, params: Raw) -> str | None:
-        question = HostQuestion(
-            mint("ask"), "session/request_permission", _request(deed, params), connection
-        )
+    async def _ask(self, deed: Deed, params: Raw) -> str | None:
+        question = HostQuestion(mint("ask"), "session/request_permission", _request(deed, params))
         permission_id = self._open(question, host_kind=deed.question or "permission")
         try:
             await question.answered.wait()
@@ -123,11 +120,15 @@ class Gate:
             if permission_id is not None:
                 self._withdraw(permission_id)
             raise
-        answer = question.box[0]
-        if isinstance(answer, Exception):
-            raise answer
-        outcome = msgspec.convert(answer, _Answered).outcome
-        return outcome.option_id if outcome.outcome == "selected" else None
+        return chosen_option(question.box[0])
+
+
+def chosen_option(answer: object) -> str | None:
+    """What a question of the host was answered with. Raises what kept it from being asked."""
+    if isinstance(answer, Exception):
+        raise answer
+    outcome = msgspec.convert(answer, _Answered).outcome
+    return outcome.option_id if outcome.outcome == "selected" else None
 
 
 class _Scoped(AcpStruct, frozen=True):

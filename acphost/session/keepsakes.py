@@ -12,6 +12,8 @@ T = TypeVar("T")
 TITLED = "titled"
 #: It began as a session of the agent's that was not made here; until it was loaded once.
 ADOPTED = "adopted"
+#: The digest of what an agent obeys in the folder, after a person has said that it may.
+TRUSTED = "trusted"
 FORKED_FROM = "forkedFrom"
 
 

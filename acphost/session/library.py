@@ -157,7 +157,7 @@ class Library:
         )
         await self._durable()
         if params.start:
-            conversation.warm_up()
+            conversation.readiness.warm_up()
         return conversation.row.session_id
 
     async def fork(self, params: SessionForkParams, origin: Origin) -> str:
@@ -187,7 +187,7 @@ class Library:
         child.take_settings_of(parent)
         await self._durable()
         if params.start:
-            child.warm_up()
+            child.readiness.warm_up()
         return child.row.session_id
 
     async def _durable(self) -> None:

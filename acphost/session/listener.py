@@ -10,7 +10,7 @@ from acphost.ids import Clock
 from acphost.journal.event import Draft, RunRef, classify
 from acphost.journal.writer import Ticket, Writer
 from acphost.provider.connection import AgentConnection, AgentGoneError, method_not_found
-from acphost.provider.switchboard import AgentRequest
+from acphost.provider.switchboard import AgentRequest, Asked
 from acphost.provider.traits import Traits
 from acphost.session.configure import Configurator
 from acphost.session.continuity import Binder, Replay
@@ -47,8 +47,8 @@ class Listener:
         configurator: Configurator,
         deadline: Callable[[], Deadline | None],
         on_question: Callable[[str], None],
-        on_decided: Callable[[AgentRequest, str, Ticket], None],
-        on_dismissed: Callable[[list[AgentRequest], Ticket], None],
+        on_decided: Callable[[Asked, str, Ticket], None],
+        on_dismissed: Callable[[list[Asked], Ticket], None],
     ) -> None:
         self._state = state
         self._scribe = scribe
@@ -229,7 +229,7 @@ class Listener:
         """Whether the agent waits for a person, and not a person for it."""
         return self._state.awaits_people
 
-    def open_question(self, asked: AgentRequest, host_kind: str | None = None) -> str | None:
+    def open_question(self, asked: Asked, host_kind: str | None = None) -> str | None:
         """Put a question to people: the agent's, or one of the host's own on account of it.
 
         Returns its id while it is open.

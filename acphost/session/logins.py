@@ -93,7 +93,7 @@ class Logins:
     def _go_on(self, agent_id: str) -> list[str]:
         waiting = self._waiting(agent_id)
         for conversation in waiting:
-            conversation.try_again()
+            conversation.readiness.try_again()
         return [conversation.row.session_id for conversation in waiting]
 
     def _waiting(self, agent_id: str) -> list[Conversation]:

@@ -7,7 +7,7 @@ from anyio.abc import TaskGroup
 
 from acphost.errors import PermissionNotFoundError
 from acphost.journal.writer import Ticket, Writer
-from acphost.provider.switchboard import AgentRequest
+from acphost.provider.switchboard import Asked
 from acphost.session.decisions import CANCELLED, Deadline
 from acphost.session.elicitations import DISMISSED
 from acphost.session.listener import settled
@@ -55,11 +55,11 @@ class Questions:
             await self._scribe.durable(ticket)
             question.asked.answer(_selected(option_id))
 
-    def pass_on(self, asked: AgentRequest, option_id: str, ticket: Ticket) -> None:
+    def pass_on(self, asked: Asked, option_id: str, ticket: Ticket) -> None:
         """A rule has answered: tell the agent once that is on disk."""
         self._tasks.start_soon(self._tell, asked, option_id, ticket)
 
-    async def _tell(self, asked: AgentRequest, option_id: str, ticket: Ticket) -> None:
+    async def _tell(self, asked: Asked, option_id: str, ticket: Ticket) -> None:
         await self._scribe.durable(ticket)
         asked.answer(_selected(option_id))
 
@@ -92,12 +92,12 @@ class Questions:
         except PermissionNotFoundError:
             return
 
-    def dismiss(self, asked: list[AgentRequest], ticket: Ticket) -> None:
+    def dismiss(self, asked: list[Asked], ticket: Ticket) -> None:
         """No person will answer these; their agent is told, as it would be by a person."""
         if asked:
             self._tasks.start_soon(self.answer_cancelled, asked, ticket)
 
-    async def answer_cancelled(self, asked: list[AgentRequest], ticket: Ticket) -> None:
+    async def answer_cancelled(self, asked: list[Asked], ticket: Ticket) -> None:
         """Answer these `cancelled` once that is on disk."""
         await settled(self._writer, ticket)
         while asked:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import anyio
 
 from acphost.journal.rows import RunRow, SessionRow
-from acphost.provider.switchboard import AgentRequest
+from acphost.provider.switchboard import Asked
 from acphost.session.calls import Call, CallBook
 from acphost.session.decisions import Change, DecisionDesk
 from acphost.session.elicitations import ElicitationDesk
@@ -114,14 +114,14 @@ class SessionState:
         """Whether a decision is open."""
         return bool(len(self.desk) or len(self.forms))
 
-    def cancel_decisions(self, origin: Origin | None) -> tuple[list[AgentRequest], Change]:
+    def cancel_decisions(self, origin: Origin | None) -> tuple[list[Asked], Change]:
         """The turn is being stopped: whatever is open is answered so."""
         questions, change = self.desk.cancel_all(origin)
         asked, more = self.forms.cancel_all(origin)
         change.add(more)
         return [question.asked for question in questions] + asked, change
 
-    def withdraw_decisions(self, reason: str) -> tuple[list[AgentRequest], Change]:
+    def withdraw_decisions(self, reason: str) -> tuple[list[Asked], Change]:
         """Nobody waits for answers any more."""
         questions, change = self.desk.withdraw_all(reason)
         asked, more = self.forms.withdraw_all(reason)

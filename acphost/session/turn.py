@@ -9,7 +9,7 @@ from acphost.errors import RemoteError
 from acphost.journal.event import RunRef
 from acphost.journal.rows import RunRow
 from acphost.journal.writer import Ticket
-from acphost.provider.switchboard import AgentRequest
+from acphost.provider.switchboard import Asked
 from acphost.provider.traits import TurnFacts
 from acphost.session.calls import CallBook
 from acphost.session.claims import Claims
@@ -36,7 +36,7 @@ class Turn:
         self.cancel_sent = False
         self.cancel_ticket: Ticket | None = None
         #: Open questions that the stop has answered; the agent is told once that is on disk.
-        self.dismissed: list[AgentRequest] = []
+        self.dismissed: list[Asked] = []
         self.hold_queue = False
         #: How often the agent had no time for the prompt, and whether it is to be asked again.
         self.refusals = 0

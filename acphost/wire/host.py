@@ -85,6 +85,7 @@ class ErrorWord(StrEnum):
 
     AGENT_EXITED = "agent_exited"
     AGENT_ERROR = "agent_error"
+    PERMISSION_DENIED = "permission_denied"
     AGENT_CANCELLED = "agent_cancelled"
     AGENT_UNAVAILABLE = "agent_unavailable"
     AUTH_REQUIRED = "auth_required"

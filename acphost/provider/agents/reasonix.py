@@ -12,6 +12,7 @@ import msgspec
 from acphost.errors import AcpHostError, RemoteError
 from acphost.provider.traits import (
     INVALID_PARAMS,
+    Hazard,
     KnownCall,
     LoadStatus,
     ProcessModel,
@@ -165,17 +166,15 @@ class Reasonix(Traits):
             for name in sorted(_keys(settings) - _variables(home / ".env"))
         ]
 
-    def hazard_of(self, cwd: str) -> Finding | None:
+    def hazard_of(self, cwd: str) -> Hazard | None:
         """A `reasonix.toml` there is loaded unasked; it can send the user's key elsewhere."""
         file = Path(cwd, "reasonix.toml")
         if not file.exists():
             return None
-        return Finding(
-            code="project_config",
-            severity=Severity.WARNING,
-            message=f"Reasonix obeys {file} unasked: it can change the model and send your key "
-            "to an address of its own",
-            cure="look at that file before you let the agent work there",
+        return Hazard(
+            str(file),
+            f"Reasonix obeys {file} unasked, which can change the model and send your key to an "
+            "address of its own: look at it first",
         )
 
 
