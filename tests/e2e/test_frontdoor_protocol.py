@@ -48,7 +48,9 @@ async def test_stdout_is_the_protocol_and_nothing_else() -> None:
         "runpy.run_module('acphost', run_name='__main__')\n"
     )
     async with running_daemon() as daemon:
-        python, _, _, *words = front_door("--socket", str(daemon.socket), "--agent", "fake")
+        python, _, _, *words = front_door(
+            "--socket", str(daemon.socket), "--agent", "fake", "--no-autostart"
+        )
         command = [python, "-c", program, *words]
         async with editor(daemon, command=command) as zed:
             session = await zed.new()

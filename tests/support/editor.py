@@ -235,9 +235,10 @@ async def editor(
     command: list[str] | None = None,
 ) -> AsyncGenerator[Editor]:
     """An editor for the length of the block, introduced unless told not to."""
-    words = front_door("--socket", str(daemon.socket), "--agent", "fake", *arguments)
+    # A daemon that ends with its test is not to be started again.
+    words = ["--socket", str(daemon.socket), "--agent", "fake", "--no-autostart", *arguments]
     async with await anyio.open_process(
-        command or words,
+        command or front_door(*words),
         env={**daemon.environ, **(environ or {})},
         cwd=daemon.folder,
         stderr=subprocess.PIPE,
