@@ -11,7 +11,8 @@ from acphost import errors
 from acphost.errors import AcpHostError
 from acphost.server.access import Access
 from acphost.server.host import Host
-from acphost.server.methods import Method, Methods
+from acphost.server.method import Method
+from acphost.server.methods import Methods
 
 #: Any request may be answered by one of these.
 ALWAYS: tuple[type[AcpHostError], ...] = (

@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-3c1362b632ee";
+export const schemaRevision = "1-1d51163608c7";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -1519,6 +1519,8 @@ export interface Methods {
   "runtime/health": { params: NoParams; result: RuntimeHealth };
   /** The agents' processes and what they have started, with memory and age. */
   "runtime/processes": { params: ProcessesParams; result: ProcessRecordPage };
+  /** Context, turn and session kept apart; of a run, or of a session and its last run. */
+  "usage/get": { params: UsageGetParams; result: UsageProjection };
   /** The commands that agents run through the host now. */
   "job/list": { params: JobListParams; result: Page };
   /** End a command; its agent goes on, and sees how it ended. */
@@ -1531,8 +1533,6 @@ export interface Methods {
   "grant/add": { params: GrantAddParams; result: Grant };
   /** Take a folder back; the answer is what was granted. */
   "grant/remove": { params: GrantRemoveParams; result: Grant };
-  /** Context, turn and session kept apart; of a run, or of a session and its last run. */
-  "usage/get": { params: UsageGetParams; result: UsageProjection };
 }
 
 /** What the daemon says of its own accord. */

@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-3c1362b632ee
+-- schema revision 1-1d51163608c7
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -50,13 +50,13 @@
 ---| "runtime/logs"
 ---| "runtime/health"
 ---| "runtime/processes"
+---| "usage/get"
 ---| "job/list"
 ---| "job/stop"
 ---| "job/stopAll"
 ---| "grant/list"
 ---| "grant/add"
 ---| "grant/remove"
----| "usage/get"
 
 ---@alias acphost.NotificationMethod
 ---| "events"
@@ -1485,6 +1485,10 @@
 ---@alias acphost.params.runtime.processes acphost.ProcessesParams
 ---@alias acphost.result.runtime.processes acphost.ProcessRecordPage
 
+---`usage/get` Context, turn and session kept apart; of a run, or of a session and its last run.
+---@alias acphost.params.usage.get acphost.UsageGetParams
+---@alias acphost.result.usage.get acphost.UsageProjection
+
 ---`job/list` The commands that agents run through the host now.
 ---@alias acphost.params.job.list acphost.JobListParams
 ---@alias acphost.result.job.list acphost.Page
@@ -1508,7 +1512,3 @@
 ---`grant/remove` Take a folder back; the answer is what was granted.
 ---@alias acphost.params.grant.remove acphost.GrantRemoveParams
 ---@alias acphost.result.grant.remove acphost.Grant
-
----`usage/get` Context, turn and session kept apart; of a run, or of a session and its last run.
----@alias acphost.params.usage.get acphost.UsageGetParams
----@alias acphost.result.usage.get acphost.UsageProjection

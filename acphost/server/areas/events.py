@@ -4,8 +4,10 @@ from msgspec import UNSET
 
 from acphost.errors import InvalidParamsError
 from acphost.ids import SubscriptionId, mint
+from acphost.server.access import Access
 from acphost.server.connection import ClientConnection
 from acphost.server.host import Host
+from acphost.server.method import Method
 from acphost.server.subscription import View
 from acphost.session.queries import check_position
 from acphost.wire import params as p
@@ -13,12 +15,19 @@ from acphost.wire.base import parse_position, position_text
 from acphost.wire.host import Done, Subscribed
 
 
-class Subscribing:
+class EventMethods:
     """The methods of the area `events`."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
         self._queries = host.queries
+
+    def rows(self) -> tuple[Method, ...]:
+        """The methods of the area."""
+        return (
+            Method("events/subscribe", p.SubscribeParams, Access.ANY, self.subscribe),
+            Method("events/unsubscribe", p.UnsubscribeParams, Access.ANY, self.unsubscribe),
+        )
 
     async def subscribe(self, client: ClientConnection, params: p.SubscribeParams) -> Subscribed:
         """`events/subscribe`: follows a session, a run or all; the events come as notifications."""

@@ -1,8 +1,10 @@
 """The area `agent` of the socket: what is configured, whether it would work, how it behaves."""
 
 from acphost.errors import AgentNotFoundError
+from acphost.server.access import Access
 from acphost.server.connection import ClientConnection
 from acphost.server.host import Host
+from acphost.server.method import Method
 from acphost.wire import params as p
 from acphost.wire.agents import AgentCheck, AgentProbe
 from acphost.wire.host import AgentDescriptor, AgentList
@@ -14,6 +16,17 @@ class AgentMethods:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+
+    def rows(self) -> tuple[Method, ...]:
+        """The methods of the area."""
+        return (
+            Method("agent/list", p.AgentListParams, Access.ANY, self.list),
+            Method("agent/get", p.AgentParams, Access.ANY, self.get),
+            Method("agent/check", p.AgentParams, Access.ANY, self.check),
+            Method("agent/authenticate", AgentAuthenticateParams, Access.ANY, self.authenticate),
+            Method("agent/logout", p.AgentParams, Access.ANY, self.logout),
+            Method("agent/probe", p.AgentProbeParams, Access.ANY, self.probe),
+        )
 
     async def list(self, client: ClientConnection, params: p.AgentListParams) -> AgentList:
         """The configured agents, and whether they can be started."""
