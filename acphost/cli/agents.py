@@ -11,8 +11,7 @@ from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
 from acphost.cli.screen import err, out, table
 from acphost.client.client import Client
-from acphost.wire.agents import AgentCheck, AgentProbe, Severity
-from acphost.wire.host import AgentDescriptor
+from acphost.wire.agents import AgentCheck, AgentDescriptor, AgentProbe, Severity
 
 _MARKS = {
     Severity.OK: ("ok", "green"),

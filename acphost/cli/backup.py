@@ -16,7 +16,7 @@ from acphost.errors import ConnectionLostError, DaemonUnreachableError, StoreRef
 from acphost.journal.audit import audit
 from acphost.journal.backup import back_up
 from acphost.transport.lock import lock_holder
-from acphost.wire.host import BackupDone
+from acphost.wire.daemon import BackupDone
 
 
 def run(options: Options) -> int:

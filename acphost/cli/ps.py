@@ -11,8 +11,10 @@ from acphost.cli.screen import err, one_line, out, short, table
 from acphost.cli.status import duration
 from acphost.client.client import Client
 from acphost.client.connecting import PATIENCE
-from acphost.wire.host import ProcessRecord, Run, RunStatus, RuntimeReset
+from acphost.wire.daemon import ProcessRecord
+from acphost.wire.host import Run, RunStatus
 from acphost.wire.params import RunListParams
+from acphost.wire.status import RuntimeReset
 
 _COMMAND = 200
 #: So many sessions of one process are named.

@@ -8,7 +8,7 @@ from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
 from acphost.cli.places import size
 from acphost.cli.screen import age, err, one_line, out, short, table
-from acphost.wire.host import RetentionDone
+from acphost.wire.daemon import RetentionDone
 
 
 def run(options: Options) -> int:

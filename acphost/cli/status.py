@@ -8,7 +8,8 @@ from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
 from acphost.cli.screen import Pen, out, short, table
 from acphost.client.client import Client
-from acphost.wire.host import RuntimeStatus, Session, SessionStatus
+from acphost.wire.host import Session, SessionStatus
+from acphost.wire.status import RuntimeStatus
 
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 

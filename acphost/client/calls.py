@@ -10,13 +10,15 @@ from acphost.client.library import LibraryCalls
 from acphost.client.params import Params
 from acphost.ids import mint
 from acphost.wire import controls, host, params
-from acphost.wire.agents import AgentCheck, AgentProbe
+from acphost.wire.agents import AgentCheck, AgentList, AgentProbe
 from acphost.wire.base import Position, parse_position
+from acphost.wire.daemon import BackupDone, Pong, ProcessRecord, Reloaded, RetentionDone
 from acphost.wire.event import Event
 from acphost.wire.grants import Access, Grant, GrantAddParams, GrantRemoveParams
 from acphost.wire.jobs import Job, JobListParams, JobParams, JobsStopped, JobStopAllParams
 from acphost.wire.logins import AgentAuthenticateParams, AgentLogin
 from acphost.wire.runtime import RuntimeStarted
+from acphost.wire.status import RuntimeReset, RuntimeStatus
 from acphost.wire.trouble import RuntimeHealth, RuntimeLogs, RuntimeLogsParams
 from acphost.wire.usage import UsageProjection
 
@@ -56,39 +58,39 @@ class Calls(LibraryCalls):
 
     # -- host and agents --------------------------------------------------------------------------
 
-    async def ping(self) -> host.Pong:
+    async def ping(self) -> Pong:
         """Whether the daemon answers, and since when it runs."""
-        return await self.request("host/ping", None, host.Pong, repeat=True)
+        return await self.request("host/ping", None, Pong, repeat=True)
 
     async def stats(self) -> dict[str, object]:
         """Counters of the daemon."""
         return await self.request("host/stats", None, dict[str, object], repeat=True)
 
-    async def retention(self, *, dry_run: bool = False) -> host.RetentionDone:
+    async def retention(self, *, dry_run: bool = False) -> RetentionDone:
         """Delete what the daemon's rules let go, or only ask what would go."""
         params = {"dryRun": dry_run}
-        return await self.request("host/retention", params, host.RetentionDone)
+        return await self.request("host/retention", params, RetentionDone)
 
-    async def reload(self) -> host.Reloaded:
+    async def reload(self) -> Reloaded:
         """Have the daemon read its configuration again."""
-        return await self.request("host/reload", None, host.Reloaded, repeat=True)
+        return await self.request("host/reload", None, Reloaded, repeat=True)
 
     async def backup(
         self, path: str, *, force: bool = False, with_secrets: bool = False
-    ) -> host.BackupDone:
+    ) -> BackupDone:
         """Have the daemon copy its store to an absolute path, as it is at one moment."""
         given = params.BackupParams(path=path, force=force, with_secrets=with_secrets)
-        return await self.request("host/backup", given, host.BackupDone)
+        return await self.request("host/backup", given, BackupDone)
 
     async def shutdown(self, *, force: bool = False) -> None:
         """Have the daemon drain and end; with `force` cut running turns short."""
         given = params.ShutdownParams(force=force)
         await self.request("host/shutdown", given, host.Done)
 
-    async def agents(self, profile: str | None = None) -> host.AgentList:
+    async def agents(self, profile: str | None = None) -> AgentList:
         """What is configured, and whether it can be started."""
         given = params.AgentListParams(profile=profile)
-        return await self.request("agent/list", given, host.AgentList, repeat=True)
+        return await self.request("agent/list", given, AgentList, repeat=True)
 
     # -- sessions ---------------------------------------------------------------------------------
 
@@ -281,10 +283,10 @@ class Calls(LibraryCalls):
             given["content"] = content
         return await self.request("elicitation/respond", given, host.Decision)
 
-    async def status(self, session_id: str) -> host.RuntimeStatus:
+    async def status(self, session_id: str) -> RuntimeStatus:
         """Which agent serves a session, does it remember, why is it still busy."""
         given = params.RuntimeStatusParams(session_id=session_id)
-        return await self.request("runtime/status", given, host.RuntimeStatus, repeat=True)
+        return await self.request("runtime/status", given, RuntimeStatus, repeat=True)
 
     async def list_jobs(self, session_id: str | None = None) -> Listing[Job]:
         """The commands that agents run through the host."""
@@ -330,15 +332,15 @@ class Calls(LibraryCalls):
         session_id: str,
         *,
         next: Literal["cold", "continue"] = "cold",  # noqa: A002
-    ) -> host.RuntimeReset:
+    ) -> RuntimeReset:
         """End a session's agent; the next run begins with the history, or with its own memory."""
         given = params.RuntimeResetParams(session_id=session_id, next=next)
-        return await self.request("runtime/reset", given, host.RuntimeReset)
+        return await self.request("runtime/reset", given, RuntimeReset)
 
-    async def processes(self, session_id: str | None = None) -> list[host.ProcessRecord]:
+    async def processes(self, session_id: str | None = None) -> list[ProcessRecord]:
         """The agents' processes and what they started, with memory and age."""
         given = params.ProcessesParams(session_id=session_id)
-        return (await self._page("runtime/processes", given, host.ProcessRecord)).items
+        return (await self._page("runtime/processes", given, ProcessRecord)).items
 
     async def trouble(self, session_id: str | None = None, *, limit: int = 50) -> RuntimeLogs:
         """What went wrong lately, the newest first: complaints, failed tools, refusals."""
@@ -349,9 +351,9 @@ class Calls(LibraryCalls):
         """What the daemon rests on: whether agents can be started and events be kept."""
         return await self.request("runtime/health", None, RuntimeHealth)
 
-    async def statuses(self) -> list[host.RuntimeStatus]:
+    async def statuses(self) -> list[RuntimeStatus]:
         """The same of all sessions."""
-        return (await self._page("runtime/status", None, host.RuntimeStatus)).items
+        return (await self._page("runtime/status", None, RuntimeStatus)).items
 
 
 def _raws(values: Sequence[object]) -> list[msgspec.Raw]:

@@ -1,7 +1,7 @@
 """Which agent is meant where none is named."""
 
 from acphost.errors import AgentUnavailableError
-from acphost.wire.host import AgentList
+from acphost.wire.agents import AgentList
 
 #: The bundled one, which is only there to be looked at.
 _BUNDLED = "demo"

@@ -24,7 +24,8 @@ from acphost.errors import (
 )
 from acphost.transport import dial
 from acphost.wire.base import Position
-from acphost.wire.host import Cursor, InitializeResult
+from acphost.wire.daemon import InitializeResult
+from acphost.wire.host import Cursor
 from acphost.wire.jsonrpc import Notification, Request
 from acphost.wire.params import InitializeParams, Scope, SubscribeParams
 

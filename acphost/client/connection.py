@@ -21,7 +21,7 @@ from acphost.rpc.codec import Repaired, decode_message, encode_request
 from acphost.rpc.framing import LineFramer
 from acphost.rpc.pending import Answer, Pending
 from acphost.transport.socket_stream import SocketStream
-from acphost.wire.host import InitializeResult
+from acphost.wire.daemon import InitializeResult
 from acphost.wire.jsonrpc import Failure, Notification, Request, Success
 from acphost.wire.params import InitializeParams
 

@@ -9,7 +9,7 @@ import anyio.to_thread
 
 from acphost.errors import InvalidParamsError
 from acphost.journal.backup import Copied, back_up
-from acphost.wire.host import BackupDone
+from acphost.wire.daemon import BackupDone
 from acphost.wire.params import BackupParams
 
 #: Bytes of a file's name; the unfinished copy needs some more than the target.

@@ -37,16 +37,9 @@ from acphost.session.status import StatusBoard
 from acphost.settings.model import Settings
 from acphost.transport import processes
 from acphost.version import VERSION
+from acphost.wire.agents import AgentList
 from acphost.wire.base import optional_timestamp, timestamp
-from acphost.wire.host import (
-    AgentList,
-    BackupDone,
-    HostInfo,
-    Limits,
-    Pong,
-    Reloaded,
-    RetentionDone,
-)
+from acphost.wire.daemon import BackupDone, HostInfo, Limits, Pong, Reloaded, RetentionDone
 from acphost.wire.params import BackupParams
 from acphost.wire.trouble import RuntimeHealth, StoreHealth
 

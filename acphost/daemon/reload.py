@@ -15,8 +15,8 @@ from acphost.settings.load import load_settings
 from acphost.settings.model import Settings
 from acphost.settings.read import refuse
 from acphost.wire.base import timestamp
+from acphost.wire.daemon import Reloaded
 from acphost.wire.event import Kind
-from acphost.wire.host import Reloaded
 
 log = get_logger()
 

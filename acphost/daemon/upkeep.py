@@ -13,7 +13,7 @@ from acphost.journal.store import Store
 from acphost.session.house import House
 from acphost.settings.model import Settings
 from acphost.wire.base import timestamp
-from acphost.wire.host import RetentionDone, RetentionItem
+from acphost.wire.daemon import RetentionDone, RetentionItem
 
 
 class Upkeep:

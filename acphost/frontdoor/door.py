@@ -37,7 +37,8 @@ from acphost.wire.acp_agent import (
     PromptParams,
     SessionParams,
 )
-from acphost.wire.host import AgentDescriptor, Session
+from acphost.wire.agents import AgentDescriptor
+from acphost.wire.host import Session
 from acphost.wire.params import SessionCreateParams, SessionListParams
 
 

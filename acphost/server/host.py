@@ -16,15 +16,8 @@ from acphost.session.logins import Logins
 from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries
 from acphost.session.status import StatusBoard
-from acphost.wire.host import (
-    AgentList,
-    BackupDone,
-    HostInfo,
-    Limits,
-    Pong,
-    Reloaded,
-    RetentionDone,
-)
+from acphost.wire.agents import AgentList
+from acphost.wire.daemon import BackupDone, HostInfo, Limits, Pong, Reloaded, RetentionDone
 from acphost.wire.params import BackupParams
 from acphost.wire.trouble import RuntimeHealth
 

@@ -26,7 +26,8 @@ from acphost.server.connection import ClientConnection, Identity
 from acphost.server.host import Host
 from acphost.server.method import Method
 from acphost.wire import params as p
-from acphost.wire.host import PROTOCOL_VERSION, InitializeResult
+from acphost.wire.daemon import InitializeResult
+from acphost.wire.host import PROTOCOL_VERSION
 from acphost.wire.revision import SCHEMA_REVISION
 
 CAPABILITIES = {

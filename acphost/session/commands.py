@@ -27,7 +27,7 @@ from acphost.session.vault import Vault
 from acphost.wire.controls import SessionConfigureParams
 from acphost.wire.elicitation import ElicitationRespondParams
 from acphost.wire.event import Kind, Origin
-from acphost.wire.host import RunStatus, RuntimeReset
+from acphost.wire.host import RunStatus
 from acphost.wire.params import (
     RunCreateParams,
     RunResumeParams,
@@ -35,6 +35,7 @@ from acphost.wire.params import (
     SessionCreateParams,
 )
 from acphost.wire.runtime import RuntimeStarted
+from acphost.wire.status import RuntimeReset
 
 
 class Commands:

@@ -51,8 +51,9 @@ from acphost.wire.acp import lenient
 from acphost.wire.acp_sessions import Forked
 from acphost.wire.controls import SessionConfigureParams
 from acphost.wire.event import Kind, Origin
-from acphost.wire.host import ClosedBinding, ErrorWord, RunStatus
+from acphost.wire.host import ErrorWord, RunStatus
 from acphost.wire.policy import PolicyRule
+from acphost.wire.status import ClosedBinding
 
 
 class Conversation:

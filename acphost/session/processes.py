@@ -12,7 +12,8 @@ from acphost.provider.process import AgentProcess
 from acphost.session.house import House
 from acphost.transport.process_figures import Family, Figures, families
 from acphost.transport.processes import Launch
-from acphost.wire.host import Descendant, Page, ProcessRecord
+from acphost.wire.daemon import Descendant, ProcessRecord
+from acphost.wire.host import Page
 
 
 class ProcessBoard:

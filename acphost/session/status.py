@@ -18,12 +18,13 @@ from acphost.session.views import quiet_or
 from acphost.settings.environment import child_environment
 from acphost.settings.model import AgentSettings, Settings
 from acphost.transport.program import find_program
+from acphost.wire.agents import AgentDescriptor, AgentHealth
 from acphost.wire.base import optional_timestamp
-from acphost.wire.host import (
+from acphost.wire.host import Page, RunStatus, SessionStatus
+from acphost.wire.params import RuntimeStatusParams, SessionListParams
+from acphost.wire.status import (
     AcpStatus,
     ActiveRunStatus,
-    AgentDescriptor,
-    AgentHealth,
     ChatStatus,
     ColdResume,
     ContextUsage,
@@ -33,15 +34,11 @@ from acphost.wire.host import (
     LiveBinding,
     McpStatus,
     ModelStatus,
-    Page,
     QueueStatus,
-    RunStatus,
     RuntimeStatus,
-    SessionStatus,
     ToolCounts,
     UsageStatus,
 )
-from acphost.wire.params import RuntimeStatusParams, SessionListParams
 
 
 class StatusBoard:

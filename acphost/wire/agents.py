@@ -1,9 +1,11 @@
-"""What `agent/check` and `agent/probe` tell of an agent."""
+"""What the area `agent` tells: who is configured, what was found, what was tried."""
 
 from enum import StrEnum
 
 from acphost.wire.base import HostRecord
 
+DESCRIPTORS_SCHEMA = "mnote.ai_agent_descriptors.v1"
+DESCRIPTOR_SCHEMA = "mnote.ai_agent_descriptor.v1"
 CHECK_SCHEMA = "mnote.ai_agent_check.v1"
 PROBE_SCHEMA = "mnote.ai_agent_probe.v1"
 
@@ -77,3 +79,35 @@ class AgentProbe(HostRecord, frozen=True):
     def breaks(self, promise: Promise) -> bool:
         """Whether the agent was seen not to keep it."""
         return any(each.promise == promise and each.holds is False for each in self.results)
+
+
+class AgentHealth(HostRecord, frozen=True):
+    """Can this agent be started here."""
+
+    installed: bool
+    version: str | None
+    launch: list[str]
+    problems: list[str]
+    state: str = "ready"
+
+
+class AgentDescriptor(HostRecord, frozen=True):
+    """A configured agent."""
+
+    agent_id: str
+    display_name: str
+    provider: str
+    runtime: str
+    acp_runtime: bool
+    health: AgentHealth
+    schema: str = DESCRIPTOR_SCHEMA
+
+
+class AgentList(HostRecord, frozen=True):
+    """All configured agents."""
+
+    actor_id: str
+    agents: list[AgentDescriptor]
+    schema: str = DESCRIPTORS_SCHEMA
+    #: The agent of those who name none, if one is configured.
+    default_agent: str | None = None

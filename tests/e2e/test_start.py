@@ -6,7 +6,7 @@ import stat
 import sys
 from typing import Any
 
-from acphost.wire.host import Reloaded
+from acphost.wire.daemon import Reloaded
 from tests.support.daemon import Daemon, payload, running_daemon
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from acphost.wire.host import Pong
+from acphost.wire.daemon import Pong
 from tests.support.daemon import facts, payload, running_daemon
 from tests.support.terminal import acphost
 

@@ -30,8 +30,9 @@ from acphost.client.client import Client
 from acphost.client.connecting import connect
 from acphost.transport import cgroups
 from acphost.wire.event import Event
-from acphost.wire.host import Decision, QueuedRun, Run, RuntimeStatus, Session
+from acphost.wire.host import Decision, QueuedRun, Run, Session
 from acphost.wire.params import PermissionListParams
+from acphost.wire.status import RuntimeStatus
 from tests.support.config import AGENT, Table, config_text
 from tests.support.journal_file import JournalFile
 from tests.support.wire import Wire, wire

@@ -6,8 +6,7 @@ from acphost.server.connection import ClientConnection
 from acphost.server.host import Host
 from acphost.server.method import Method
 from acphost.wire import params as p
-from acphost.wire.agents import AgentCheck, AgentProbe
-from acphost.wire.host import AgentDescriptor, AgentList
+from acphost.wire.agents import AgentCheck, AgentDescriptor, AgentList, AgentProbe
 from acphost.wire.logins import AgentAuthenticateParams, AgentLogin
 
 

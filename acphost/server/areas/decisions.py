@@ -10,10 +10,7 @@ from acphost.session.views import decision_view
 from acphost.wire import params as p
 from acphost.wire.base import carries
 from acphost.wire.elicitation import ElicitationRespondParams
-from acphost.wire.host import (
-    Decision,
-    Page,
-)
+from acphost.wire.host import Decision, Page
 
 
 class DecisionMethods:

@@ -10,13 +10,8 @@ from acphost.server.host import Host
 from acphost.server.method import Method
 from acphost.wire import params as p
 from acphost.wire.base import carries
-from acphost.wire.host import (
-    BackupDone,
-    Done,
-    Pong,
-    Reloaded,
-    RetentionDone,
-)
+from acphost.wire.daemon import BackupDone, Pong, Reloaded, RetentionDone
+from acphost.wire.host import Done
 
 
 class HostMethods:

@@ -8,13 +8,7 @@ from acphost.server.host import Host
 from acphost.server.method import Method
 from acphost.wire import params as p
 from acphost.wire.base import carries, parse_position
-from acphost.wire.host import (
-    EventsPage,
-    Page,
-    QueuedRun,
-    Run,
-    Session,
-)
+from acphost.wire.host import EventsPage, Page, QueuedRun, Run, Session
 
 
 class RunMethods:

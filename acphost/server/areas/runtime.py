@@ -8,13 +8,10 @@ from acphost.server.host import Host
 from acphost.server.method import Method
 from acphost.wire import params as p
 from acphost.wire.base import carries
-from acphost.wire.host import (
-    Page,
-    ProcessRecord,
-    RuntimeReset,
-    RuntimeStatus,
-)
+from acphost.wire.daemon import ProcessRecord
+from acphost.wire.host import Page
 from acphost.wire.runtime import RuntimeStarted
+from acphost.wire.status import RuntimeReset, RuntimeStatus
 from acphost.wire.trouble import RuntimeHealth, RuntimeLogs, RuntimeLogsParams
 from acphost.wire.usage import UsageProjection
 

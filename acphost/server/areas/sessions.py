@@ -9,11 +9,7 @@ from acphost.server.method import Method
 from acphost.wire import params as p
 from acphost.wire.base import carries
 from acphost.wire.controls import SessionConfigureParams
-from acphost.wire.host import (
-    ActiveRun,
-    Page,
-    Session,
-)
+from acphost.wire.host import ActiveRun, Page, Session
 from acphost.wire.library import (
     Discovered,
     SessionAdoptParams,

@@ -10,9 +10,7 @@ from acphost.server.method import Method
 from acphost.session.jobs import JobBoard
 from acphost.wire import params as p
 from acphost.wire.grants import Grant, GrantAddParams, GrantRemoveParams
-from acphost.wire.host import (
-    Page,
-)
+from acphost.wire.host import Page
 from acphost.wire.jobs import Job, JobListParams, JobParams, JobsStopped, JobStopAllParams
 
 

@@ -17,7 +17,7 @@ from acphost.errors import (
     TooLargeError,
     UnsupportedVersionError,
 )
-from acphost.wire.host import Pong
+from acphost.wire.daemon import Pong
 from tests.support.scripted_host import Peer, scripted_host
 
 PONG = {"now": "2026-01-01T00:00:00.000Z", "uptimeMs": 5}
