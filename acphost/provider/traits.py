@@ -19,7 +19,11 @@ from acphost.wire.usage import Reported
 
 ProcessModel = Literal["per_session", "shared"]
 
-_BUSY = re.compile(r"\bbusy\b|\balready (?:has an active|running|processing)\b", re.IGNORECASE)
+_BUSY = re.compile(
+    r"\b(?:session|agent|turn|prompt)\b[^.]{0,40}\bbusy\b"
+    r"|\balready (?:has an active|running|processing)\b",
+    re.IGNORECASE,
+)
 
 #: JSON-RPC codes of ACP (guide section 6).
 AUTH_REQUIRED = -32000

@@ -151,8 +151,11 @@ class Turns:
         return send
 
     def _is_put_off(self, turn: Turn, error: RemoteError) -> bool:
-        """Whether the prompt is to be sent once more: the agent had not begun with it (X-3)."""
-        if turn.refusals >= MAX_REFUSALS or not self._traits.is_busy(error):
+        """Whether the prompt is to be sent once more: the agent had not begun with it (X-3).
+
+        One that has said anything in the turn may have begun: its prompt is never sent again.
+        """
+        if turn.updates or turn.refusals >= MAX_REFUSALS or not self._traits.is_busy(error):
             return False
         turn.refusals += 1
         told = {"method": "session/prompt", "agentError": remote_error(error)}

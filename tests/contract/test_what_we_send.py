@@ -82,12 +82,12 @@ async def play(daemon: Daemon) -> None:
     options: dict[str, Any] = {"effort": "high", "verbose": True}
     await client.configure(session, mode="plan", options=options)
     run = await daemon.send(session, "ask")
-    await client.respond((await daemon.question(session)).permission_id, "yes")
+    asked = await daemon.question(session)
+    await client.respond(asked.permission_id, "yes")
     for answer in ({"way": "left", "tags": ["a"]}, None):
-        asked = await daemon.question(session)
+        asked = await daemon.question(session, after=asked)
         action = "accept" if answer else "decline"
         await client.respond_to_form(asked.permission_id, action, answer)  # type: ignore[arg-type]
-        await daemon.until(session, lambda seen: seen.status != "waiting", "the next question")
     await daemon.wait(run)
     stopped = await daemon.send(session, "stop")
     await daemon.has_event(session, "elicitation.requested")

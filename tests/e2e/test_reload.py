@@ -227,8 +227,7 @@ async def test_what_runs_keeps_what_it_was_started_with() -> None:
         session = await daemon.session()
         run = await daemon.send(session, "wait")
         await daemon.hears("session/prompt")
-        env = {"DIR": str(daemon.folder), "WORD": "new"}
-        daemon.configure(agent={"env": env})
+        daemon.configure(agent={"env": {**daemon.agent_environ, "WORD": "new"}})
         assert await told.reloaded() == ["agents.fake.env.WORD"]
 
         fresh = await daemon.ask(await daemon.session(), "q")

@@ -184,8 +184,10 @@ async def test_an_agent_that_wants_a_login_is_told() -> None:
     script = 'ON new\n    FAIL -32000 "log in first"\n'
     async with running_daemon(script) as daemon:
         session = await daemon.session()
-        assert (await daemon.ask(session, "x")).error_code == "auth_required"
+        run = await daemon.send(session, "x")
+        await daemon.is_status(session, "auth_required")
         await eventually(lambda: bool(states(daemon, "auth_required")))
         (told,) = map(payload, states(daemon, "auth_required"))
         assert (told["agentId"], told["sessionId"]) == ("fake", session)
         assert told["cure"]
+        assert (await daemon.run(run)).status == "pending"

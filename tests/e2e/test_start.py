@@ -164,9 +164,9 @@ async def test_it_wants_a_login_first() -> None:
         assert daemon.prompts() == ["hi", "after the login"]
 
 
-async def test_it_is_busy() -> None:
+async def test_it_does_not_want_to() -> None:
     """-32000 in answer to a prompt is no login: the prompt is not sent again."""
-    script = 'ON prompt "hi"\n    FAIL -32000 "session busy"\n'
+    script = 'ON prompt "hi"\n    FAIL -32000 "the server is busy"\n'
     async with running_daemon(script) as daemon:
         session = await daemon.session()
         run = await daemon.ask(session, "hi")

@@ -45,7 +45,7 @@ async def test_every_request_is_answered() -> None:
     """What this host does not offer is refused at once; the notification beside it is kept."""
     script = """
 ON prompt
-    ASK elicitation/create {"sessionId": "${SESSION}", "message": "?"} id="a1" save=${DIR}/one
+    ASK session/other {"sessionId": "${SESSION}", "message": "?"} id="a1" save=${DIR}/one
     ASK x/unknown {} id=7 save=${DIR}/two
     NOTIFY x/n {"what": 1}
     MSG "ok"

@@ -89,11 +89,15 @@ class Daemon:
         tables = {}
         for agent_id, script in self._agents.items():
             (self.folder / f"{agent_id}.script").write_text(_WATCHED + script)
-            env = {"DIR": str(self.folder), **_SOURCES}
-            own = {"command": self.command(agent_id), "env": env}
+            own = {"command": self.command(agent_id), "env": self.agent_environ}
             tables[agent_id] = {**AGENT, **own, **self._agent}
         text = config_text(self._host, tables)
         (self.folder / "config.toml").write_text(text)
+
+    @property
+    def agent_environ(self) -> dict[str, str]:
+        """What the configuration gives every fake agent."""
+        return {"DIR": str(self.folder), **_SOURCES}
 
     def rewrite(self, script: str, agent_id: str = "fake") -> None:
         """Give an agent another script, for its next process."""
@@ -213,7 +217,8 @@ class Daemon:
 
     async def send(self, session: str, text: str, **params: object) -> Run:
         """Send a prompt; returns the run as it was accepted."""
-        given = {"requestId": f"{session} {text}", "sessionId": session, "text": text, **params}
+        request_id = f"{session} {text}"[:1000]
+        given = {"requestId": request_id, "sessionId": session, "text": text, **params}
         return await self.client.request("run/create", given, Run)
 
     async def wait(self, run: Run) -> Run:
@@ -252,11 +257,18 @@ class Daemon:
         given = PermissionListParams(session_id=session, status=status)  # type: ignore[arg-type]
         return (await self.client.list_decisions(given)).items
 
-    async def question(self, session: str) -> Decision:
-        """The one open question, waited for."""
+    async def question(self, session: str, *, after: Decision | None = None) -> Decision:
+        """The one open question, waited for; the one that follows another."""
         await self.is_status(session, "waiting")
-        (found,) = await self.questions(session)
-        return found
+        with anyio.fail_after(PATIENCE):
+            while True:
+                found = await self.questions(session)
+                known = after.permission_id if after is not None else None
+                if found and found[0].permission_id != known:
+                    break
+                await anyio.sleep(_LOOK_AGAIN)
+        (only,) = found
+        return only
 
     async def is_status(self, session: str, *status: str) -> Session:
         """Wait until the session's status is one of these."""
