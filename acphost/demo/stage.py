@@ -152,14 +152,24 @@ class Stage:
         if self.stop in ("cancel", "drop"):
             raise InterruptedBlock(self.stop)
 
-    def wait(self, done: Callable[[], bool], poll: float | None = None) -> None:
-        """Wait until `done`; raises InterruptedBlock when the block has to stop first."""
+    def wait(
+        self, done: Callable[[], bool], poll: float | None = None, seconds: float | None = None
+    ) -> bool:
+        """Wait until `done`, or for so many seconds; says whether it is.
+
+        Raises InterruptedBlock when the block has to stop first.
+        """
+        until = None if seconds is None else time.monotonic() + seconds
         with self.host.changed:
             while not done():
                 if self.stop is not None:
                     raise InterruptedBlock(self.stop)
                 self.settle()
-                self.host.changed.wait(poll)
+                left = poll if until is None else until - time.monotonic()
+                if until is not None and left is not None and left <= 0:
+                    return False
+                self.host.changed.wait(left)
+        return True
 
     def pause(self, milliseconds: float) -> None:
         """Let time pass, but not beyond a cancel."""

@@ -65,7 +65,7 @@ def raw_update(stage: Stage, step: Step) -> None:
         stage.notify("session/update", {"sessionId": stage.session_id, "update": value})
 
 
-_ASK_OPTIONS = frozenset({"id", "as", "save"})
+_ASK_OPTIONS = frozenset({"id", "as", "save", "within"})
 
 
 def _is_nowait(step: Step, index: int) -> bool:
@@ -108,11 +108,19 @@ def _ask(stage: Stage, step: Step, method: str, params: object, *, nowait: bool)
         _await(stage, step, asked)
 
 
+def _patience(stage: Stage, step: Step) -> float | None:
+    text = stage.option(step, "within")
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise ScriptError(f"{step.where}: within={text} is no number of seconds") from None
+
+
 def _await(stage: Stage, step: Step, asked: Asked) -> None:
-    stage.wait(lambda: asked.answer is not None)
-    answer = asked.answer or {}
+    is_answered = stage.wait(lambda: asked.answer is not None, seconds=_patience(stage, step))
+    answer = (is_answered and asked.answer) or {}
     stage.values["ANSWER"] = msgspec.json.encode(answer).decode()
-    stage.values["OUTCOME"] = _outcome(answer)
+    stage.values["OUTCOME"] = _outcome(answer) if is_answered else "timeout"
     match answer:
         case {"result": {"terminalId": str() as terminal}}:
             stage.values["TERMINAL"] = terminal
@@ -160,8 +168,10 @@ SPEAKING = (
     Verb(
         Word(
             "PERM",
-            "PERM CALL OPTION:KIND[:NAME] … [nowait] [as=L] [id=ID] [save=FILE] [field=value …]",
-            "ask for permission and wait; then ${OUTCOME} is the option, cancelled or error",
+            "PERM CALL OPTION:KIND[:NAME] … [nowait] [within=SECONDS] [as=L] [id=ID] [save=FILE] "
+            "[field=value …]",
+            "ask for permission and wait; then ${OUTCOME} is the option, cancelled, error, or "
+            "timeout",
             1,
             None,
             None,
@@ -172,7 +182,7 @@ SPEAKING = (
     Verb(
         Word(
             "ASK",
-            "ASK METHOD [{…} [nowait]] [as=L] [id=ID] [save=FILE]",
+            "ASK METHOD [{…} [nowait]] [within=SECONDS] [as=L] [id=ID] [save=FILE]",
             "ask the host anything and wait; the answer is in ${ANSWER} and the file",
             1,
             3,

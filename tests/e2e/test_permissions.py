@@ -213,6 +213,59 @@ async def test_an_agent_that_stops_waiting_is_answered_before_that(
         await daemon.wait(run)
 
 
+async def test_a_question_that_its_agent_has_given_up_harms_nobody() -> None:
+    """Hermes takes silence for no and goes on: the question ends with the turn."""
+    async with hosted("hermes", PATIENCE="0.2") as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, 'terminal {"command": "rm x"}')
+        question = await daemon.question(session)
+        assert (await daemon.wait(run)).status == "completed"
+        with pytest.raises(AlreadyResolvedError):
+            await daemon.client.respond(question.permission_id, "allow_once")
+        assert (await daemon.ask(session, "say 1")).status == "completed"
+
+
+async def test_more_questions_at_once_than_a_process_can_have_open() -> None:
+    """A Hermes that has four turns waiting starts no fifth: every session has its own."""
+    async with hosted("hermes") as daemon:
+        sessions = [await daemon.session() for _ in range(5)]
+        runs = [await daemon.send(each, 'terminal {"command": "rm x"}') for each in sessions]
+        for session in sessions:
+            question = await daemon.question(session)
+            await daemon.client.respond(question.permission_id, "deny")
+        assert {(await daemon.wait(run)).status for run in runs} == {"completed"}
+
+
+REASONIX_ASKS = (
+    '[[tool ask {"questions": [{"header": "C", "question": "Colour?", "options": [{"label": "Red",'
+    ' "description": "r"}, {"label": "Blue", "description": "b"}]}, {"header": "S", "question": '
+    '"Size?", "options": [{"label": "Big", "description": "b"}, {"label": "Small", "description": '
+    '"s"}]}]} ;; say 2]]'
+)
+
+
+async def test_reasonix_asks_a_person_and_no_rule_answers() -> None:
+    """Its choices are all ways to allow: one after the other, by option; a stop ends them."""
+    rules = {"policy": {"rules": [{"name": "all", "kinds": ["other"], "answer": "allow_once"}]}}
+    async with hosted("reasonix", host=rules) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, REASONIX_ASKS)
+        question = await daemon.question(session)
+        await daemon.client.respond(question.permission_id, "q1:2")
+        question = await daemon.question(session, after=question)
+        await daemon.client.respond(question.permission_id, "q2:1")
+        assert (await daemon.wait(run)).status == "completed"
+        (answered,) = await daemon.events(run, "tool.completed")
+        said = payload(answered)["content"][0]["content"]["text"]
+        assert "C: Blue\n- S: Big" in said
+
+        run = await daemon.send(session, f"{REASONIX_ASKS} again")
+        await daemon.question(session, after=question)
+        await daemon.cancel(run)
+        assert (await daemon.wait(run)).status == "cancelled"
+        assert (await daemon.ask(session, "say 1")).status == "completed"
+
+
 async def test_unattended_questions_are_rejected_where_so_configured() -> None:
     """`unattended = "reject"` answers at once if no client that answers questions is there."""
     async with running_daemon(ASKS, host={"permissions": {"unattended": "reject"}}) as daemon:

@@ -266,3 +266,89 @@ def test_the_flood_profile_floods_paces_and_grows(tmp_path: Path) -> None:
         assert [text.isdecimal() for text in (texts([m]) for m in before)] == [True, True]
         _, before = agent.answer(agent.prompt(session, "big 64K"))
         assert len(texts(before)) == 65536
+
+
+def test_hermes_does_not_wait_for_an_answer_for_ever() -> None:
+    """Unanswered for its time it is denied; the turn goes on, and a late yes changes nothing."""
+    with playing("--profile", "hermes-0.19", "--set", "PATIENCE=0.2") as agent:
+        session = agent.open()
+        for text in ('write_file {"path":"/w/x"}', 'terminal {"command":"rm x"}'):
+            number = agent.prompt(session, text)
+            question = agent.until("session/request_permission")[-1]
+            answer, rest = agent.answer(number)
+            assert answer["result"]["stopReason"] == "end_turn"
+            assert "denied" in texts(rest) or "blocked" in texts(rest)
+            agent.choose(question, "allow_once")
+            answer, rest = agent.answer(agent.prompt(session, "say 1"))
+            assert texts(rest) == "tok0 "
+
+
+def test_hermes_works_at_four_turns_at_once(hermes: FakeAgent, tmp_path: Path) -> None:
+    """The fifth waits for one to end; stopped while it waits, it fails when its turn comes."""
+    gates = [tmp_path / str(number) for number in range(4)]
+    session = hermes.open()
+    others = [session, *(hermes.new() for _ in range(5))]
+    running = [hermes.prompt(one, f"gate {gate}") for one, gate in zip(others, gates, strict=False)]
+    for _ in running:
+        hermes.until("agent_message_chunk")
+    fifth, sixth = hermes.prompt(others[4], "say 1"), hermes.prompt(others[5], "say 1")
+    _, before = hermes.answer(hermes.request("session/list"))
+    assert not {kind_of(message) for message in before} & {"agent_message_chunk", "answer"}
+    hermes.cancel(others[5])
+    _, before = hermes.answer(hermes.request("session/list"))
+    assert "answer" not in map(kind_of, before)
+    gates[0].touch()
+    ended = [hermes.until("answer")[-1] for _ in range(3)]
+    assert [each["id"] for each in ended[:2]] == [running[0], fifth]
+    assert ended[2]["id"] == sixth
+    assert ended[2]["error"]["code"] == -32603
+
+
+ASK = (
+    '[[tool ask {"questions": [{"header": "C", "question": "Colour?", "options": [{"label": "Red",'
+    ' "description": "r"}, {"label": "Blue", "description": "b"}]}, {"header": "S", "question": '
+    '"Size?", "options": [{"label": "Big", "description": "b"}]}]} ;; say 2]]'
+)
+
+
+def test_reasonix_asks_the_user_question_by_question(reasonix: FakeAgent) -> None:
+    """Under ids that count the calls of the session; cancelling one fails the whole prompt."""
+    session = reasonix.open()
+    number = reasonix.prompt(session, ASK)
+    seen = []
+    for option in ("q1:2", "q2:1"):
+        question = reasonix.until("session/request_permission")[-1]
+        seen.append(question["params"]["toolCall"]["toolCallId"])
+        options = question["params"]["options"]
+        assert {each["kind"] for each in options[:-1]} == {"allow_once"}
+        assert options[-1]["kind"] == "reject_once"
+        reasonix.choose(question, option)
+    answer, rest = reasonix.answer(number)
+    assert answer["result"]["stopReason"] == "end_turn"
+    said = rest[0]["params"]["update"]
+    assert said["status"] == "completed"
+    assert "C: Blue\n- S: Big" in said["content"][0]["content"]["text"]
+
+    number = reasonix.prompt(session, ASK)
+    question = reasonix.until("session/request_permission")[-1]
+    seen.append(question["params"]["toolCall"]["toolCallId"])
+    reasonix.choose(question, None)
+    answer, rest = reasonix.answer(number)
+    assert answer["error"]["code"] == -32603
+    assert rest[0]["params"]["update"]["status"] == "failed"
+    assert seen == ["ask-1-q1", "ask-1-q2", "ask-2-q1"]
+
+
+def test_reasonix_pursues_a_goal_until_it_is_stopped(reasonix: FakeAgent) -> None:
+    """One prompt, many answers of the model, no end of its own; then the mode is normal again."""
+    session = reasonix.open()
+    reasonix.answer(reasonix.request("session/set_mode", sessionId=session, modeId="goal"))
+    number = reasonix.prompt(session, "make thing")
+    for _ in range(4):
+        reasonix.until("agent_message_chunk")
+    reasonix.cancel(session)
+    answer, rest = reasonix.answer(number)
+    assert answer["result"] == {"stopReason": "cancelled"}
+    assert rest[-1]["params"]["update"]["currentModeId"] == "normal"
+    answer, _ = reasonix.answer(reasonix.prompt(session, "say 1"))
+    assert answer["result"] == {"stopReason": "end_turn"}

@@ -191,6 +191,23 @@ ON prompt
         assert saved == {"error": {"code": -1, "message": "no"}}
 
 
+def test_an_answer_may_be_waited_for_within_a_time(play: Play) -> None:
+    script = """
+ON prompt
+    PERM c1 a:allow_once within=0.05
+    MSG ${OUTCOME}
+    PERM c2 a:allow_once within=60
+    MSG " ${OUTCOME}"
+"""
+    with play(script) as agent:
+        number = agent.prompt(agent.open(), "x")
+        late, _, question = agent.message(), agent.message(), agent.message()
+        agent.choose(late, "a")
+        agent.choose(question, "a")
+        _, before = agent.answer(number)
+        assert texts(before) == " a"
+
+
 def test_a_block_that_waits_holds_up_neither_other_sessions_nor_reading(
     play: Play, tmp_path: Path
 ) -> None:
