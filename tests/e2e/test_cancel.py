@@ -353,3 +353,31 @@ ON cancel KEEP
         always = await daemon.ask(one, "q")
         assert (always.status, always.stop_reason) == ("cancelled", "cancelled")
         assert await daemon.text(always) == "all of it"
+
+
+async def test_what_is_said_between_the_stop_and_its_answer_counts() -> None:
+    """A call that ends in that time has its end; one that is left open is closed as unknown."""
+    script = """
+ON prompt "stop me"
+    CALL c1 in_progress
+    CALL c2 in_progress
+    MARK ${DIR}/begun
+    STAY
+ON cancel
+    UPD c1 completed
+    MSG "so far"
+    END cancelled
+ON prompt
+    MSG "on"
+"""
+    async with running_daemon(script) as daemon:
+        session, run_id = await stopped(daemon)
+
+        run = await daemon.client.run(run_id)
+        assert await daemon.text(run) == "so far"
+        ended = await daemon.events(run, "tool.completed", "tool.failed")
+        assert [(event.kind, payload(event)["toolCallId"]) for event in ended] == [
+            ("tool.completed", "c1"), ("tool.failed", "c2"),
+        ]  # fmt: skip
+        assert facts(ended[1])["outcome"] == "unknown"
+        assert await daemon.text(await daemon.ask(session, "on")) == "on"

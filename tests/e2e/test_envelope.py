@@ -26,6 +26,7 @@ async def test_a_batch_is_refused_once_and_the_next_line_counts() -> None:
 ON prompt
     RAW '[{"jsonrpc":"2.0","id":1,"method":"x"},{"jsonrpc":"2.0","id":2,"method":"y"}]\n'
     RAW '42\n'
+    ASK x/unknown {} id="behind"
     MSG "ok"
 """
     async with running_daemon(script) as daemon:
@@ -33,7 +34,9 @@ ON prompt
 
         assert await daemon.text(run) == "ok"
         refused = [each for each in daemon.heard() if "error" in each]
-        assert [(each["id"], each["error"]["code"]) for each in refused] == [(None, -32600)] * 2
+        assert [(each["id"], each["error"]["code"]) for each in refused] == [
+            (None, -32600), (None, -32600), ("behind", -32601),
+        ]  # fmt: skip
 
 
 async def test_notifications_that_nobody_knows_have_no_answer() -> None:

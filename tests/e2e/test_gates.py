@@ -43,6 +43,9 @@ async def test_an_agent_that_says_nothing_but_its_version() -> None:
         await use_everything(daemon)
 
         assert heard(daemon) <= BASELINE
+        first = daemon.heard()[0]
+        assert first["method"] == "initialize"
+        assert first["params"]["clientInfo"]["name"] == "acphost"
         for opened in daemon.heard("session/new"):
             assert opened["params"].keys() == {"cwd", "mcpServers"}
             assert opened["params"]["mcpServers"] == []

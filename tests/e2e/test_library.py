@@ -94,6 +94,34 @@ async def test_deleting_leaves_nothing_here_and_everything_there() -> None:
         assert [each.session_id for each in (await daemon.client.list_sessions()).items] == [other]
 
 
+async def test_deleting_ends_what_is_open() -> None:
+    """A question, a form, and a command of the session: the agent is told, nothing runs on."""
+    form = '{"sessionId": "${SESSION}", "mode": "form", "message": "?", "requestedSchema": {}}'
+    script = (
+        INIT
+        + f"""
+ON prompt "wait"
+    CALL c1
+    PERM c1 yes:allow_once no:reject_once id="question" nowait
+    ASK elicitation/create {form} nowait id="form"
+    MARK ${{DIR}}/asked
+    STAY
+"""
+    )
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        await daemon.ask(await daemon.session(), "hi")
+        await daemon.is_running(await daemon.send(session, "wait"))
+        await daemon.has_event(session, "elicitation.requested")
+        await daemon.client.delete_session(session)
+
+        await daemon.hears("session/cancel")
+        told = {each["id"]: each["result"] for each in daemon.heard() if "result" in each}
+        assert told["question"] == {"outcome": {"outcome": "cancelled"}}
+        assert told["form"] == {"action": "cancel"}
+        assert len(daemon.heard("session/cancel")) == 1
+
+
 async def test_deleting_there_too_wants_a_word() -> None:
     """`confirm` repeats the id; an agent that does not know the session has deleted it."""
     script = offering(delete={}) + "ON session/delete ONCE\n    ANSWER {}\n"

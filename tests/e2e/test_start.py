@@ -252,3 +252,21 @@ async def test_the_agents_environment_is_an_allow_list() -> None:
         run = await daemon.ask(await daemon.session(), "hi")
 
         assert await daemon.text(run) == "none p\nq"
+
+
+async def test_it_says_megabytes_on_stderr_before_it_greets() -> None:
+    """All of it is read, none of it is protocol, and the end of it is in the error."""
+    noise = 'ERR "{\\"jsonrpc\\":\\"2.0\\",\\"method\\":\\"x/y\\"}\\n" times=150000\n'
+    last = 'ERR "the last words\\n"\n'
+    dies = f"{noise}{last}ON init\n    EXIT 3\n"
+    async with running_daemon(f"{noise}{last}", others={"dies": dies}) as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "hi")
+        failed = await daemon.ask(await daemon.session("dies"), "hi")
+
+        assert run.status == "completed"
+        assert await daemon.history(session, "evidence") == []
+        assert failed.error is not None
+        assert "the last words" in failed.error
+        (ended,) = await daemon.events(failed, "run.failed")
+        assert len(payload(ended)["stderr"]) < 1 << 16

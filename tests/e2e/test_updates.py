@@ -135,6 +135,40 @@ ON prompt "hi"
         assert (await daemon.get(session)).status == "idle"
 
 
+async def test_words_before_and_between_turns() -> None:
+    """A greeting ahead of any prompt, and a remark long after a turn: both are in the journal."""
+    script = """
+ON new
+    NEW S1
+    SESSION S1
+    MSG "welcome"
+ON prompt "one"
+    MSG "first"
+    END
+    GATE ${DIR}/go
+    UPDATE {"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": "by the way"}}
+    MARK ${DIR}/said
+ON prompt
+    MSG "second"
+"""  # noqa: E501
+    async with running_daemon(script) as daemon:
+        session = await daemon.session(start=True)
+        await daemon.has_event(session, "message.delta")
+        first = await daemon.ask(session, "one")
+        daemon.open("go")
+        await daemon.marked("said")
+        second = await daemon.ask(session, "two")
+
+        told = await daemon.history(session, "message.delta")
+        assert [payload(event)["content"]["text"] for event in told] == [
+            "welcome", "first", "by the way", "second",
+        ]  # fmt: skip
+        assert [event.host_run_id for event in told] == [
+            None, first.host_run_id, first.host_run_id, second.host_run_id,
+        ]  # fmt: skip
+        assert await daemon.text(second) == "second"
+
+
 async def test_each_session_of_a_process_hears_its_own() -> None:
     """A word for another live session goes there, not to the one whose turn it is."""
     script = """
