@@ -1,5 +1,7 @@
 """What the editor is told when something does not work, in the protocol's own codes."""
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec import UNSET, Raw
 
@@ -21,8 +23,12 @@ REQUEST_CANCELLED = ErrorObject(-32800, "the request was cancelled")
 def error_object(exc: Exception, *, session_id: str | None = None) -> ErrorObject:
     """An error of ours, or of the daemon, or an agent's own, which is passed on whole."""
     if isinstance(exc, RemoteError):
-        code = INTERNAL_ERROR if exc.remote_code == HOST_ERROR else exc.remote_code
-        return ErrorObject(code, str(exc), UNSET if exc.data is None else Raw(exc.data))
+        if exc.remote_code != HOST_ERROR:
+            return ErrorObject(
+                exc.remote_code, str(exc), UNSET if exc.data is None else Raw(exc.data)
+            )
+        said = msgspec.json.decode(exc.data or b"{}", type=dict[str, Raw])
+        return ErrorObject(INTERNAL_ERROR, str(exc), _in_words(exc, said))
     if not isinstance(exc, AcpHostError):
         told = f"internal error: {type(exc).__name__}: {exc}"
         return ErrorObject(INTERNAL_ERROR, told)
@@ -33,7 +39,12 @@ def error_object(exc: Exception, *, session_id: str | None = None) -> ErrorObjec
         data["sessionId"] = session_id
     if isinstance(exc, AuthRequiredError):
         data["authMethods"] = data.pop("methods", [])
-    return ErrorObject(code, str(exc), Raw(msgspec.json.encode(data, enc_hook=str)))
+    return ErrorObject(code, str(exc), _in_words(exc, data))
+
+
+def _in_words(exc: AcpHostError, data: Mapping[str, object]) -> Raw:
+    """The data of an error of ours: some editors show its `details`, and never the message."""
+    return Raw(msgspec.json.encode({"details": str(exc), **data}, enc_hook=str))
 
 
 def failure_frame(request_id: RequestId, exc: Exception, *, session_id: str | None = None) -> bytes:

@@ -53,12 +53,13 @@ def login_wanted(event: Event) -> Outcome | None:
     said = members(event.payload)
     if text(said.get("code")) != "auth_required":
         return None
+    words = text(said.get("message")) or "the agent wants a login first"
     data = {
+        "details": raw(words),
         "code": raw("auth_required"),
         "hostRunId": raw(event.host_run_id),
         "authMethods": said.get("methods", Raw(b"[]")),
     }
-    words = text(said.get("message")) or "the agent wants a login first"
     return Outcome(error=ErrorObject(AUTH_REQUIRED, words, encoded(data)))
 
 
@@ -84,7 +85,8 @@ def _error(event: Event) -> ErrorObject:
     if agents:
         code = msgspec.json.decode(agents.get("code", Raw(b"0")), type=int) or INTERNAL_ERROR
         return ErrorObject(code, text(agents.get("message")) or words, agents.get("data", UNSET))
-    data: dict[str, object] = {"code": word, "hostRunId": event.host_run_id}
+    # As in failures.py: some editors show the `details` alone.
+    data: dict[str, object] = {"details": words, "code": word, "hostRunId": event.host_run_id}
     if word == "auth_required":
         data["authMethods"] = said.get("methods", Raw(b"[]"))
         return ErrorObject(AUTH_REQUIRED, words, raw(data))

@@ -54,6 +54,7 @@ async def test_without_a_daemon_every_request_is_answered_with_the_reason() -> N
         async with editor(daemon, "--no-autostart", greet=False) as zed:
             error = await zed.error("initialize", protocolVersion=1)
             assert "acphost serve" in error["message"]
+            assert error["data"]["details"] == error["message"]  # all that Toad shows
             await daemon.start(is_followed=False)
             await zed.initialize()
             await daemon.stop()

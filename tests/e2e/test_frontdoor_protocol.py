@@ -262,6 +262,19 @@ ON prompt "die"
         assert zed.said(session).startswith("half")
 
 
+async def test_an_editor_that_answers_what_needs_no_answer_does_no_harm() -> None:
+    """Toad answers a notification that it does not know with an error that has no id."""
+    async with running_daemon() as daemon, editor(daemon) as zed:
+        session = await zed.new()
+        for answer in (
+            '{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"not one of mine"}}',
+            '{"jsonrpc":"2.0","id":4711,"result":{}}',
+        ):
+            await zed.write(answer.encode() + b"\n")
+        assert (await zed.prompt(session, "hi"))["stopReason"] == "end_turn"
+        assert zed.said(session) == "ok"
+
+
 async def test_a_session_whose_agent_cannot_be_had_is_refused_with_the_reason() -> None:
     """The editor learns it from session/new, not from a prompt that hangs."""
     agent = {"command": ["/nowhere/agent"]}
@@ -269,6 +282,7 @@ async def test_a_session_whose_agent_cannot_be_had_is_refused_with_the_reason() 
         error = await zed.error("session/new", cwd=zed.work, mcpServers=[])
         assert error["code"] == -32603
         assert error["data"]["code"] == "agent_unavailable"
+        assert error["data"]["details"] == error["message"]
 
 
 async def test_servers_of_the_editor_reach_the_agent() -> None:

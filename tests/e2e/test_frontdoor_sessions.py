@@ -78,6 +78,7 @@ ON authenticate
         error = await zed.error("session/new", cwd=zed.work, mcpServers=[])
         assert error["code"] == -32000
         assert [method["id"] for method in error["data"]["authMethods"]] == ["key"]
+        assert error["data"]["details"] == error["message"]
         assert await zed.result("authenticate", methodId="key") == {}
         session = await zed.new()
         assert (await zed.prompt(session, "hello"))["stopReason"] == "end_turn"
