@@ -65,7 +65,7 @@ async def test_ids_are_compared_by_type_and_value() -> None:
     script = """
 ON prompt
     ANSWER {"stopReason": "refusal"} id="${ID}"
-    PERM c1 a:allow_once d:reject_once id=${ID}
+    PERM c1 a:allow_once d:reject_once id=${#ID}
     MSG ${OUTCOME}
     SEND {"jsonrpc": "2.0", "id": 999, "result": {}}
     SEND {"jsonrpc": "2.0", "id": null, "error": {"code": -32700, "message": "parse"}}

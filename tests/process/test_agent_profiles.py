@@ -339,6 +339,17 @@ def test_reasonix_asks_the_user_question_by_question(reasonix: FakeAgent) -> Non
     assert seen == ["ask-1-q1", "ask-1-q2", "ask-2-q1"]
 
 
+def test_reasonix_leaves_plan_mode_at_the_end_of_the_turn(reasonix: FakeAgent) -> None:
+    session = reasonix.open()
+    reasonix.answer(reasonix.request("session/set_mode", sessionId=session, modeId="plan"))
+    for modes in (["normal"], []):
+        answer, before = reasonix.answer(reasonix.prompt(session, f"say {len(modes) + 1}"))
+        assert answer["result"] == {"stopReason": "end_turn"}
+        updates = [message["params"].get("update", {}) for message in before]
+        seen = [each["currentModeId"] for each in updates if "currentModeId" in each]
+        assert seen == modes
+
+
 def test_reasonix_pursues_a_goal_until_it_is_stopped(reasonix: FakeAgent) -> None:
     """One prompt, many answers of the model, no end of its own; then the mode is normal again."""
     session = reasonix.open()
