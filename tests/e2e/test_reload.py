@@ -296,8 +296,10 @@ async def test_a_hangup_and_a_request_read_again() -> None:
         daemon.configure(state_dir=str(daemon.path("elsewhere")), queue={"limit": 7})
         answer = await daemon.client.reload()
         assert answer.needs_restart == ["state_dir"]
-        assert {"queue.limit", "state_dir"} <= set(answer.changed)
-        assert await told.reloaded() == answer.changed
+        changed = await told.reloaded()
+        assert {"queue.limit", "state_dir"} <= set(changed)
+        # The daemon may have noticed by itself before it was asked.
+        assert answer.changed in (changed, [])
         await told.nothing_more()
 
 

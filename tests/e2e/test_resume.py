@@ -70,6 +70,7 @@ async def test_it_is_tried_again_once_for_each_request() -> None:
         assert (child.parent_run_id, child.session_id) == (run_id, session)
         assert (await daemon.wait(child)).status == "completed"
         assert await daemon.text(child) == "on itdone"
+        await daemon.hears("session/prompt", 3)
         await daemon.until(session, lambda seen: seen.status == "idle", "idle")
         # In the place of the first try: what was sent behind that one still comes after it.
         assert daemon.prompts() == ["change", "change", "next"]

@@ -70,7 +70,8 @@ async def sealed(daemon: Daemon, least: int) -> dict[str, int]:
 
 async def test_a_sealed_conversation_reads_and_goes_on_as_before() -> None:
     """The same events by every way to read them, before and after, and after a restart."""
-    async with running_daemon(TALKING, host={"journal": {"seal_after": 1}}) as daemon:
+    # Long enough to be read before, also where much else is going on.
+    async with running_daemon(TALKING, host={"journal": {"seal_after": 6}}) as daemon:
         session = await daemon.session()
         run = await daemon.ask(session, "flood 3000")
         before = await daemon.events(run), await daemon.history(session)
