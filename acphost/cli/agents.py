@@ -49,7 +49,7 @@ def _show_agents(agents: Sequence[AgentDescriptor]) -> None:
             each.agent_id,
             each.display_name,
             each.runtime,
-            "ready" if each.health.installed and not each.health.problems else "not ready",
+            "ready" if each.health.state == "ready" else "not ready",
             "; ".join(each.health.problems) or " ".join(each.health.launch),
         )
         for each in agents

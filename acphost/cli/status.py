@@ -56,7 +56,7 @@ async def _print_daemon(client: Client, options: Options) -> None:
     sessions = await all_sessions(client)
     agents = (await client.agents()).agents
     waiting = (await client.list_decisions()).items
-    ready = [each.agent_id for each in agents if each.health.installed and not each.health.problems]
+    ready = [each.agent_id for each in agents if each.health.state == "ready"]
     quiet = (SessionStatus.IDLE, SessionStatus.FAILED)
     failed = sum(each.status == SessionStatus.FAILED for each in sessions)
     busy = [each for each in sessions if each.status not in quiet]

@@ -327,7 +327,7 @@ def _choices(agents: list[AgentDescriptor], current: str) -> list[AgentChoice]:
     return [
         AgentChoice(each.agent_id, each.display_name)
         for each in agents
-        if each.agent_id == current or (each.health.installed and not each.health.problems)
+        if each.agent_id == current or each.health.state == "ready"
     ]
 
 

@@ -9,6 +9,8 @@ from acphost.settings.model import AgentSettings
 from acphost.transport.program import find_program
 from acphost.wire.agents import Finding, Severity
 
+NOT_INSTALLED = "not_installed"
+
 
 def check_agent(
     agent: AgentSettings, traits: Traits, env: Mapping[str, str], environ: Mapping[str, str]
@@ -28,7 +30,7 @@ def _program(agent: AgentSettings, env: Mapping[str, str]) -> Finding:
         found = find_program(agent.command[0], str(Path.home()), env)
     except AgentUnavailableError as exc:
         return Finding(
-            code="not_installed",
+            code=NOT_INSTALLED,
             severity=Severity.PROBLEM,
             message=str(exc),
             cure="install the agent, or name its program in full in `command`",

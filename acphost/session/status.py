@@ -1,14 +1,15 @@
 """The runtime status of a session in one snapshot (contract section 5)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Raw
 
-from acphost.errors import AgentNotFoundError, AgentUnavailableError
+from acphost.errors import AgentNotFoundError
 from acphost.ids import Clock
 from acphost.journal.rows import SessionRow
+from acphost.provider.check import NOT_INSTALLED, check_agent
 from acphost.provider.pool import AgentPool
 from acphost.session.conversation import Conversation
 from acphost.session.house import House
@@ -16,9 +17,8 @@ from acphost.session.queries import Queries
 from acphost.session.usage import UsageLedger
 from acphost.session.views import quiet_or
 from acphost.settings.environment import child_environment
-from acphost.settings.model import AgentSettings, Settings
-from acphost.transport.program import find_program
-from acphost.wire.agents import AgentDescriptor, AgentHealth
+from acphost.settings.model import Settings
+from acphost.wire.agents import AgentDescriptor, AgentHealth, Finding, Severity
 from acphost.wire.base import optional_timestamp
 from acphost.wire.host import Page, RunStatus, SessionStatus
 from acphost.wire.params import RuntimeStatusParams, SessionListParams
@@ -132,38 +132,40 @@ class StatusBoard:
         """All configured agents, and whether each could be started; starts none."""
         described = []
         for agent_id, agent in sorted(self._settings().agents.items()):
-            problem = _problem(agent, environ)
-            problems = [] if problem is None else [problem]
-            resting = self._pool.is_resting(agent_id)
-            if resting:
+            traits = self._pool.traits(agent_id)
+            env = traits.environment(child_environment(agent, environ))
+            findings = [
+                each
+                for each in check_agent(agent, traits, env, environ)
+                if each.severity is not Severity.OK
+            ]
+            problems = [each.message for each in findings]
+            if self._pool.is_resting(agent_id):
                 problems.append("failed too often and rests; see the last error of its sessions")
             described.append(
                 AgentDescriptor(
                     agent_id=agent_id,
                     display_name=agent.display_name or agent_id,
-                    provider=self._pool.traits(agent_id).provider,
+                    provider=traits.provider,
                     runtime=agent.runtime,
-                    acp_runtime=not self._pool.traits(agent_id).is_stateless,
+                    acp_runtime=not traits.is_stateless,
                     health=AgentHealth(
-                        installed=problem is None,
+                        installed=all(each.code != NOT_INSTALLED for each in findings),
                         version=self._pool.version(agent_id),
                         launch=list(agent.command),
                         problems=problems,
-                        state="failed" if resting else "ready",
+                        state=self._readiness(agent_id, findings),
                     ),
                 )
             )
         return described
 
-
-def _problem(agent: AgentSettings, environ: Mapping[str, str]) -> str | None:
-    """Why the agent could not be started; None if nothing is in the way."""
-    env = child_environment(agent, environ)
-    try:
-        find_program(agent.command[0], str(Path.home()), env)
-    except AgentUnavailableError as exc:
-        return str(exc)
-    return None
+    def _readiness(self, agent_id: str, findings: Sequence[Finding]) -> str:
+        """Whether runs can go to an agent: a warning is no reason against it."""
+        if self._pool.is_resting(agent_id):
+            return "failed"
+        is_broken = any(each.severity is Severity.PROBLEM for each in findings)
+        return "not_ready" if is_broken else "ready"
 
 
 def _active(row: SessionRow) -> ActiveRunStatus | None:

@@ -87,7 +87,9 @@ class AgentHealth(HostRecord, frozen=True):
     installed: bool
     version: str | None
     launch: list[str]
+    #: What may surprise is among them: only `state` says whether runs can go there.
     problems: list[str]
+    #: ready, not_ready, or failed: too often to be started now.
     state: str = "ready"
 
 

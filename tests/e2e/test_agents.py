@@ -100,3 +100,18 @@ async def test_a_variable_that_is_not_there_is_named() -> None:
         assert found.ready
         (warning,) = [each for each in found.findings if each.severity == Severity.WARNING]
         assert "ACP_NO_SUCH_KEY" in warning.message
+
+
+async def test_what_may_surprise_is_shown_where_agents_are_listed() -> None:
+    """A Hermes whose model approves is ready all the same; the list says who approves."""
+
+    def prepare(daemon: Daemon) -> None:
+        daemon.path("config.yaml").write_text("approvals: {mode: smart}\n")
+        env = {**daemon.agent_environ, "HERMES_HOME": str(daemon.folder)}
+        daemon.configure(agent={"runtime": "hermes", "env": env})
+
+    async with running_daemon(GOOD, prepare=prepare) as daemon:
+        listed = {each.agent_id: each for each in (await daemon.client.agents()).agents}
+        health = listed["fake"].health
+        assert (health.installed, health.state) == (True, "ready")
+        assert "a model approves" in health.problems[0]

@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-1d51163608c7";
+export const schemaRevision = "1-dba5c56938c9";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -111,7 +111,9 @@ export interface AgentHealth {
   installed: boolean;
   version: string | null;
   launch: string[];
+  /** What may surprise is among them: only `state` says whether runs can go there. */
   problems: string[];
+  /** ready, not_ready, or failed: too often to be started now. */
   state: string;
 }
 

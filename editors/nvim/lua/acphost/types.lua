@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-1d51163608c7
+-- schema revision 1-dba5c56938c9
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -164,8 +164,8 @@
 ---@field installed boolean
 ---@field version string|nil
 ---@field launch string[]
----@field problems string[]
----@field state string
+---@field problems string[] What may surprise is among them: only `state` says whether runs can go there.
+---@field state string ready, not_ready, or failed: too often to be started now.
 
 ---All configured agents.
 ---@class acphost.AgentList
