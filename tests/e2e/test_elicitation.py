@@ -154,7 +154,7 @@ async def test_what_is_not_offered_is_refused() -> None:
 
 async def test_a_stop_answers_cancel() -> None:
     """Every open form of the turn is answered before the agent is told to stop."""
-    async with running_daemon(ASKS) as daemon:
+    async with running_daemon(ASKS + "    GATE ${DIR}/never\n") as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "go")
         await opened(daemon, session)
