@@ -1,6 +1,6 @@
 """One completion from an OpenAI-compatible endpoint, tried once more where that is worth it."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -37,7 +37,7 @@ class Endpoint:
         """Hang up."""
         await self._client.aclose()
 
-    async def complete(self, messages: Sequence[dict[str, str]]) -> AsyncIterator[Delta]:
+    async def complete(self, messages: Sequence[dict[str, str]]) -> AsyncGenerator[Delta]:
         """The deltas of one answer.
 
         An answer that fails before it says anything is asked for once more. Raises ChatError.
@@ -58,7 +58,7 @@ class Endpoint:
                     raise ChatError("the endpoint gave an empty answer twice")
             await anyio.sleep(PAUSE)
 
-    async def _attempt(self, messages: Sequence[dict[str, str]]) -> AsyncIterator[Delta]:
+    async def _attempt(self, messages: Sequence[dict[str, str]]) -> AsyncGenerator[Delta]:
         try:
             async with self._response(messages) as response:
                 if response.status_code != 200:

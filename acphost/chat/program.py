@@ -135,7 +135,7 @@ class Program:
         tell = partial(_tell, session)
         with anyio.CancelScope() as self._turns[session]:
             try:
-                async with aclosing(self._endpoint.complete(messages)) as deltas:  # type: ignore[type-var]
+                async with aclosing(self._endpoint.complete(messages)) as deltas:
                     async for delta in deltas:
                         match delta:
                             case Text(text):
