@@ -16,8 +16,8 @@ from acphost.journal.event import SYNTHETIC, Draft
 from acphost.journal.rows import RunRow
 from acphost.provider.connection import AgentGoneError
 from acphost.provider.traits import Traits
+from acphost.session.binding import remote_error
 from acphost.session.calls import CallBook
-from acphost.session.continuity import remote_error
 from acphost.session.ending import Ending
 from acphost.session.scribe import note
 from acphost.session.turn import Turn

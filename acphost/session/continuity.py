@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import msgspec
 
@@ -15,7 +14,8 @@ from acphost.provider.pool import AgentPool
 from acphost.provider.process import AgentProcess
 from acphost.provider.switchboard import Sink
 from acphost.provider.traits import LoadStatus, Rung
-from acphost.session.configure import Configurator, Seat
+from acphost.session.binding import Binding, Replay, remote_error
+from acphost.session.configure import Configurator
 from acphost.session.keepsakes import ADOPTED, keep, kept
 from acphost.session.mcp import McpDesk
 from acphost.session.packet import Packet
@@ -32,32 +32,6 @@ _REOPENED = frozenset({Kind.BINDING_RESUMED, Kind.BINDING_LOADED})
 MAX_PROCESSES = 3
 #: A rung that failed so often for one run is left out.
 MAX_TRIES = 2
-
-
-@dataclass(slots=True)
-class Binding:
-    """A live agent process together with one ACP session inside it."""
-
-    process: AgentProcess
-    acp_session_id: AcpSessionId
-    row: BindingRow
-    #: Sent ahead of the next prompt, once: the history packet of a cold resume.
-    prelude: str | None = None
-
-    @property
-    def seat(self) -> Seat:
-        """Where requests about the session go."""
-        return Seat(self.process, self.acp_session_id)
-
-
-@dataclass(slots=True)
-class Replay:
-    """What an agent says between our request to load and our next prompt."""
-
-    count: int = 0
-    #: How many of them the user is to have said.
-    users: int = 0
-    last_seq: int | None = None
 
 
 class Binder:
@@ -391,14 +365,6 @@ class Binder:
 def _unless_over(run: RunRow | None) -> RunRow | None:
     """The run that a binding is made for; it may have been cancelled meanwhile."""
     return run if run is not None and run.status == RunStatus.PENDING else None
-
-
-def remote_error(error: RemoteError) -> dict[str, object]:
-    """An agent's error object, whole."""
-    told: dict[str, object] = {"code": error.remote_code, "message": str(error)}
-    if error.data is not None:
-        told["data"] = msgspec.Raw(error.data)
-    return told
 
 
 def _other_session(result: msgspec.Raw, known: AcpSessionId) -> str | None:

@@ -12,8 +12,9 @@ from acphost.journal.writer import Ticket, Writer
 from acphost.provider.connection import AgentConnection, AgentGoneError, method_not_found
 from acphost.provider.switchboard import AgentRequest, Asked
 from acphost.provider.traits import Traits
+from acphost.session.binding import Replay
 from acphost.session.configure import Configurator
-from acphost.session.continuity import Binder, Replay
+from acphost.session.continuity import Binder
 from acphost.session.decisions import Deadline
 from acphost.session.scribe import Scribe, encode, note, run_ref
 from acphost.session.state import SessionState

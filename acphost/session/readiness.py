@@ -12,8 +12,9 @@ from acphost.ids import Clock
 from acphost.journal.rows import RunRow
 from acphost.provider.pool import AgentPool
 from acphost.session import closing
+from acphost.session.binding import Binding
 from acphost.session.content import Fitted, fit
-from acphost.session.continuity import Binder, Binding
+from acphost.session.continuity import Binder
 from acphost.session.hazards import Hazards
 from acphost.session.queue import Waiting
 from acphost.session.resume import wants_history

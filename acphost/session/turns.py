@@ -12,8 +12,9 @@ from acphost.provider.pool import AgentPool
 from acphost.provider.traits import Traits
 from acphost.rpc.pending import Answer
 from acphost.session import closing
+from acphost.session.binding import Binding, remote_error
 from acphost.session.content import Fitted
-from acphost.session.continuity import Binder, Binding, remote_error
+from acphost.session.continuity import Binder
 from acphost.session.ending import Ending
 from acphost.session.questions import Questions
 from acphost.session.queue import Waiting
