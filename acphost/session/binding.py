@@ -10,8 +10,6 @@ from acphost.journal.rows import BindingRow
 from acphost.provider.process import AgentProcess
 from acphost.session.configure import Seat
 
-#: What `session/load` is called on which rung.
-
 
 @dataclass(slots=True)
 class Binding:
