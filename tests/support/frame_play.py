@@ -72,7 +72,7 @@ CLIENT = {"name": "example", "version": "1.0"}
 
 async def play() -> dict[str, dict[str, Any]]:
     """Play it with a real daemon; the exchanges by name."""
-    async with running_daemon(SCRIPT, host=HOST) as daemon:
+    async with running_daemon(SCRIPT, host=HOST, prepare=_with_programs) as daemon:
         daemon.expected.add("garbage")  # of the probe
         recorder = Recorder(daemon.folder)
         async with daemon.wire(greet=False) as wire:
@@ -94,6 +94,15 @@ async def play() -> dict[str, dict[str, Any]]:
             await players.shutdown()
     _rare(recorder)
     return dict(sorted(recorder.frames.items()))
+
+
+def _with_programs(daemon: Daemon) -> None:
+    """The machine has these programs, whatever else is on the one that plays it."""
+    programs = daemon.folder / "bin"
+    programs.mkdir()
+    for name in ("sh", "sleep"):
+        (programs / name).symlink_to(f"/bin/{name}")
+    daemon.environ["PATH"] = str(programs)
 
 
 async def _greeting(recorder: Recorder, wire: Wire) -> None:
