@@ -59,15 +59,14 @@ class Terminal:
         return await self.child.wait()
 
     async def kill(self) -> None:
-        """End it; what it has said stays to be read."""
-        if self.child.exit is not None:
-            return
-        self.child.signal_group(signal.SIGTERM)
-        with anyio.move_on_after(KILL_GRACE):
-            await self.child.wait()
-            return
-        self.child.signal_group(signal.SIGKILL)
-        await self.child.wait()
+        """End it; what it has said stays to be read, and how it ended can be told on return."""
+        if self.child.exit is None:
+            self.child.signal_group(signal.SIGTERM)
+            with anyio.move_on_after(KILL_GRACE) as grace:
+                await self.child.wait()
+            if grace.cancelled_caught:
+                self.child.signal_group(signal.SIGKILL)
+        await self._done.wait()
 
     async def close(self) -> list[Process]:
         """End it with all it has started; returns what has survived."""
