@@ -35,6 +35,7 @@ from acphost.transport.activation import adopt
 from acphost.transport.lock import StateLock
 from acphost.transport.notify import Notifier
 from acphost.transport.paths import default_socket_path, default_state_dir
+from acphost.transport.signals import heeded
 from acphost.version import VERSION
 from acphost.wire.event import Kind
 
@@ -273,15 +274,8 @@ class Daemon:
         pool.kill()
 
     async def _heed_signals(self, reloader: Reloader) -> None:
-        try:
-            await self._act_on_signals(reloader)
-        finally:
-            # What is left is to close the store, and cutting that short would help nobody.
-            for number in HEEDED:
-                signal.signal(number, signal.SIG_IGN)
-
-    async def _act_on_signals(self, reloader: Reloader) -> None:
-        with anyio.open_signal_receiver(*HEEDED) as signals:
+        # Once it ends, what is left is to close the store; cutting that short would help nobody.
+        with heeded(HEEDED) as signals:
             async for number in signals:
                 # A terminal that was closed means its foreground programs to end.
                 has_lost_terminal = self._had_terminal and not sys.stderr.isatty()
@@ -290,7 +284,7 @@ class Daemon:
                 else:
                     self.stop(force=False)
                 if not has_lost_terminal:
-                    log.info("signal", name=signal.Signals(number).name)
+                    log.info("signal", name=number.name)
 
     def _on_configuration(self, change: Change) -> None:
         """What runs goes on with what it was started with; the next start uses what is new."""
