@@ -29,7 +29,7 @@ demo: $(RUN) ## see the main job done, with an agent that comes along
 	@$(BIN)/acphost demo $(ARGS)
 
 test: $(DEV) ## run the tests, except those that need other programs (ARGS="-k name")
-	$(BIN)/python -m pytest -n $(JOBS) --ignore=tests/real --ignore=tests/interop $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore=tests/real --ignore=tests/interop $(ARGS)
 
 check: $(DEV) ## format, lint, types, import rules
 	$(BIN)/ruff format --check .
@@ -52,14 +52,14 @@ protocol: $(DEV) ## renew what is made from the socket's types: page, plugin typ
 
 real: $(DEV) ## install the real agents into .real/, talk to them with a fake model
 	@PYTHON="$(PYTHON)" sh tools/real-agents.sh .real
-	$(BIN)/python -m pytest -n $(JOBS) tests/real $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/real $(ARGS)
 
 interop: $(DEV) ## meet independent agents, clients and editors (installed into .interop/)
 	@PYTHON="$(PYTHON)" sh tools/interop-peers.sh .interop
-	$(BIN)/python -m pytest -n $(JOBS) tests/interop $(ARGS)
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/interop $(ARGS)
 
 crash: $(DEV) ## kill the daemon at every named and N random points (N=200 SEED=0)
-	ACPHOST_CRASH_KILLS=$(N) ACPHOST_CRASH_SEED=$(SEED) $(BIN)/python -m pytest -n $(JOBS) tests/crash $(ARGS)
+	ACPHOST_CRASH_KILLS=$(N) ACPHOST_CRASH_SEED=$(SEED) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/crash $(ARGS)
 
 soak: $(DEV) ## mixed work for half an hour: memory, files, WAL stay flat (MINUTES=30 SESSIONS=50)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --sessions $(SESSIONS) --seed $(SEED) $(ARGS)

@@ -1,6 +1,8 @@
 """What every test may use."""
 
+import os
 import shutil
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
@@ -14,6 +16,10 @@ settings.register_profile(
     "acphost", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=100
 )
 settings.load_profile("acphost")
+
+# Tests start hundreds of processes; compiling the sources would take each half of its start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 @pytest.fixture

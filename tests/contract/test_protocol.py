@@ -83,7 +83,6 @@ def test_every_exchange_fits_its_method(name: str) -> None:
             assert not _problems({"$ref": "#/$defs/ErrorObject"}, line["error"])
 
 
-@pytest.mark.timeout(120)
 async def test_the_golden_frames_are_what_a_daemon_says() -> None:
     """Every exchange is played again with a real daemon; nothing in it may differ."""
     told = {name: text_of(frame) for name, frame in (await play()).items()}

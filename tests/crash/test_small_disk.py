@@ -14,6 +14,7 @@ from tests.crash.points import IS_LONG
 from tests.process.test_disk_full import SCRIPT, is_full, storage
 from tests.support.daemon import Daemon, is_alive, marked_processes, running_daemon
 from tests.support.journal_file import JournalFile
+from tests.support.patience import PATIENCE
 
 SIZE, BALLAST = 28 << 20, 24 << 20
 
@@ -52,7 +53,6 @@ def copied(daemon: Daemon, state: Path) -> JournalFile:
     return JournalFile(folder / "journal.db")
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.skipif(bool(missing()), reason=f"a small file system needs a namespace: {missing()}")
 async def test_a_file_system_that_is_full_is_waited_for() -> None:
     """No room (ENOSPC) in the middle of a turn: told, sends refused; with room it goes on."""
@@ -74,7 +74,7 @@ async def test_a_file_system_that_is_full_is_waited_for() -> None:
         assert await storage(daemon) == "ok"
         assert len(await daemon.events(run, "message.delta")) == 4_000
         assert (await daemon.ask(session, "after")).status == "completed"
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             await daemon.has_event(session, "run.completed")
         journal = copied(daemon, state)
         assert check_store(journal.path, here=False).is_clean

@@ -14,6 +14,7 @@ import anyio.to_thread
 from anyio.abc import TaskStatus
 
 from tests.support.daemon import Daemon, eventually, running_daemon
+from tests.support.patience import PATIENCE
 from tests.support.wire import Frame, Wire
 
 GATED = 'ON prompt "wait"\n    GATE ${DIR}/go\n    MSG "done"\n'
@@ -162,7 +163,7 @@ async def test_the_silent_make_room_for_those_who_speak() -> None:
 
         for _ in range(12):
             tasks.start_soon(lurk)
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             # It comes back when it is told to.
             async with daemon.connect(patience=None) as good:
                 await good.ping()
@@ -280,6 +281,6 @@ async def test_they_hang_up_half_way_or_for_good_in_mid_turn() -> None:
                     await wire.end_sending()
                 elif goodbye == "reset":
                     wire.reset()
-            with anyio.fail_after(10):
+            with anyio.fail_after(PATIENCE):
                 ended = await daemon.client.wait(run["hostRunId"])
             assert ended.status == "completed"

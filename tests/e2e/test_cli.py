@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from acphost.demo.throwaway import Throwaway, throwaway
+from tests.support.patience import PATIENCE
 from tests.support.terminal import Finished, acphost, code_after_reader_left, piped, typist
 
 #: An agent that does not stop when it is told to, and one that is never installed.
@@ -375,7 +376,7 @@ async def test_a_mistake_in_the_configuration_is_shown_in_the_status(daemon: Thr
     config = anyio.Path(daemon.folder, "config.toml")
     await config.write_text(await config.read_text() + "[agents.x]\ncomand = ['x']\n")
     assert (await acphost(daemon.socket, "status")).code == 0
-    with anyio.fail_after(5):
+    with anyio.fail_after(PATIENCE):
         while "comand" not in (shown := await acphost(daemon.socket, "status")).out:  # noqa: ASYNC110
             await anyio.sleep(0.05)
     assert shown.code == 0

@@ -3,7 +3,8 @@
 import anyio
 
 from acphost.transport.lock import lock_holder
-from tests.support.daemon import PATIENCE, eventually, running_daemon
+from tests.support.daemon import eventually, running_daemon
+from tests.support.patience import PATIENCE
 from tests.support.terminal import acphost, piped
 
 GATED = """

@@ -4,8 +4,6 @@ import os
 import signal
 from pathlib import Path
 
-import pytest
-
 from acphost.wire.host import Run
 from tests.support.daemon import Daemon, facts, payload, running_daemon
 
@@ -280,7 +278,6 @@ async def test_mcp_servers_go_along_on_every_way() -> None:
         assert [file.stat().st_mode & 0o777 for file in secrets] == [0o600]
 
 
-@pytest.mark.timeout(120)
 async def test_a_history_of_fifty_thousand_items_may_take_its_time() -> None:
     """What limits a load is silence: this one takes longer than that, and is counted exactly."""
     replay = (

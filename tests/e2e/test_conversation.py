@@ -3,6 +3,7 @@
 import anyio
 
 from tests.support.daemon import facts, payload, running_daemon
+from tests.support.patience import PATIENCE
 
 HELLO = 'ON prompt\n    MSG "hello "\n    MSG "you"\n'
 
@@ -256,7 +257,7 @@ async def test_many_sessions_stream_at_once() -> None:
     async with running_daemon(script, agent={"process": "per_session"}) as daemon:
         sessions = [await daemon.session() for _ in range(8)]
         runs = [await daemon.send(session, f"s{n}-") for n, session in enumerate(sessions)]
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             for n, run in enumerate(runs):
                 await daemon.wait(run)
                 said = await daemon.text(run)

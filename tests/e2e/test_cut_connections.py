@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import ClassVar
 
 import anyio
-import pytest
 from anyio.abc import SocketStream
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import Phase, settings
@@ -22,9 +21,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from acphost.client import Client, connect
 from acphost.wire.event import Event
-from tests.support.daemon import PATIENCE, Daemon, running_daemon
-
-pytestmark = pytest.mark.timeout(120)
+from tests.support.daemon import Daemon, running_daemon
+from tests.support.patience import PATIENCE
 
 SCRIPT = """
 ON prompt ~"^say (\\d+)"

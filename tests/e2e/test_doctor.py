@@ -11,8 +11,6 @@ import pytest
 
 from tests.support.daemon import running_daemon
 
-pytestmark = pytest.mark.timeout(90)
-
 
 class Home:
     """A user's folders, and the doctor in them."""

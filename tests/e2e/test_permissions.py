@@ -47,7 +47,6 @@ async def test_the_answer_reaches_the_agent() -> None:
         assert await daemon.questions(session) == []
 
 
-@pytest.mark.timeout(90)
 async def test_the_first_of_two_answers_wins() -> None:
     """Of two clients at once one decides; the other is told who was first and with what."""
     script = """

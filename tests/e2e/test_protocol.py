@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from tests.support.daemon import Daemon, running_daemon
+from tests.support.patience import PATIENCE
 
 #: Every method with params that are right in shape.
 METHODS: dict[str, dict[str, Any]] = {
@@ -292,7 +293,7 @@ async def test_clients_that_behave_badly_harm_nobody() -> None:
                 for what in (b"{", b"\xff\xfe\n", b"x" * 200_000, flood):
                     tasks.start_soon(misbehave, what)
         for _ in range(20):
-            with anyio.fail_after(2):
+            with anyio.fail_after(PATIENCE):
                 assert (await good.result("host/ping"))["now"]
         daemon.open("go")
 
@@ -303,7 +304,7 @@ async def test_clients_that_behave_badly_harm_nobody() -> None:
 
 async def _connections_are(daemon: Daemon, number: int) -> None:
     """Wait until the daemon has noticed that others have gone."""
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         while (await daemon.client.stats())["connections"] != number:
             pass
 

@@ -11,6 +11,7 @@ import anyio.to_thread
 import pytest
 
 from tests.support.daemon import Daemon, running_daemon
+from tests.support.patience import PATIENCE
 
 README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
@@ -50,7 +51,7 @@ async def test_the_ten_lines_of_python_follow_a_conversation() -> None:
             cwd=daemon.work,
         ) as following:
             assert following.stdout is not None
-            with anyio.fail_after(20):
+            with anyio.fail_after(PATIENCE):
                 while "run.completed" not in shown:
                     shown += (await following.stdout.receive()).decode()
             following.terminate()
@@ -96,7 +97,7 @@ async def test_the_bot_answers_agents_and_tells_how_runs_end() -> None:
             assert (await daemon.ask(session, "first")).status == "completed"
             await daemon.restart()
             assert (await daemon.ask(session, "second")).status == "completed"
-            with anyio.fail_after(20):
+            with anyio.fail_after(PATIENCE):
                 while shown.count("run.completed") < 2:
                     shown += (await bot.stdout.receive()).decode()
             bot.terminate()
@@ -105,6 +106,6 @@ async def test_the_bot_answers_agents_and_tells_how_runs_end() -> None:
 
 async def until_connected(daemon: Daemon, count: int) -> None:
     """Wait until so many clients are connected."""
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         while (await daemon.client.stats())["connections"] != count:  # noqa: ASYNC110  of another process
             await anyio.sleep(0.01)

@@ -10,6 +10,7 @@ import pytest
 
 from acphost.errors import AgentNotFoundError
 from tests.support.daemon import Daemon, eventually, is_alive, payload, running_daemon
+from tests.support.patience import PATIENCE
 
 ANSWERS = 'ON prompt\n    MSG "${WORD:-old}"\n'
 
@@ -31,7 +32,7 @@ class Told:
 
     async def next(self) -> tuple[str, Any]:
         """The next one, which must come within a second."""
-        with anyio.fail_after(1.0):
+        with anyio.fail_after(PATIENCE):
             while len(self.events()) <= self._seen:  # noqa: ASYNC110  the watcher gathers them
                 await anyio.sleep(0.01)
         self._seen += 1
@@ -164,7 +165,7 @@ async def test_a_file_that_stays_empty_is_a_mistake_and_one_that_a_person_remove
         told, file = Told(daemon), daemon.folder / "config.toml"
         good = file.read_text()
         file.write_text("")
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             while not told.events():  # noqa: ASYNC110  the watcher gathers them
                 await anyio.sleep(0.05)
         kind, said = await told.next()
@@ -194,7 +195,7 @@ async def test_folders_that_do_not_exist_yet_are_waited_for() -> None:
         (other / "b.toml").write_text('[agents.other]\ncommand = ["true"]\n')
         folder.rename(daemon.path("agents.old"))
         other.rename(folder)
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             while len(told.events()) < 3:  # noqa: ASYNC110  the watcher gathers them
                 await anyio.sleep(0.05)
         assert await told.reloaded() == ["agents.more", "agents.other"]
@@ -332,7 +333,7 @@ async def test_at_rest_it_sleeps() -> None:
     async with running_daemon(ANSWERS) as daemon:
         await daemon.client.reload()
         assert (await config(daemon))["noticedBy"] == "inotify"
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             # What it did last is written out a little later: only then it has nothing to do.
             while True:
                 before = wake_ups(daemon.pid)

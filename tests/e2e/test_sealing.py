@@ -11,7 +11,8 @@ import pytest
 from acphost.errors import SessionNotFoundError
 from acphost.wire.event import Event
 from tests.support.config import Table
-from tests.support.daemon import PATIENCE, Daemon, payload, running_daemon
+from tests.support.daemon import Daemon, payload, running_daemon
+from tests.support.patience import PATIENCE
 from tests.support.terminal import acphost
 
 AT_ONCE: Table = {"journal": {"seal_after": 0}}
@@ -109,7 +110,6 @@ async def test_sealing_while_another_session_is_at_work_harms_nobody() -> None:
         assert offsets == sorted(set(offsets))
 
 
-@pytest.mark.timeout(120)
 async def test_a_kill_in_the_middle_of_sealing_loses_and_repeats_nothing() -> None:
     """kill -9 while segments are written, several times over; what was told is what is read."""
     async with running_daemon(TALKING, host=AT_ONCE) as daemon:
@@ -129,7 +129,6 @@ async def test_a_kill_in_the_middle_of_sealing_loses_and_repeats_nothing() -> No
         assert sum(event.kind == "message.delta" for event in history) == 4 * 8000 + 6
 
 
-@pytest.mark.timeout(120)
 async def test_output_told_again_with_every_update_does_not_fill_the_disk() -> None:
     """2,000 updates of up to 100 KB: under 2 MB in the file, and every line is there."""
     agent: Table = {"command": [sys.executable, "-c", REPEATING]}

@@ -10,6 +10,7 @@ import pytest
 
 from acphost.errors import ShuttingDownError, StorageError, StorageFullError
 from tests.support.daemon import eventually, is_alive, running_daemon, started
+from tests.support.patience import NEVER, PATIENCE
 
 GATED = """
 ON prompt
@@ -22,7 +23,7 @@ ON prompt
 
 async def test_a_turn_may_end_within_the_deadline() -> None:
     """SIGTERM: no new work, the open turn ends as usual, what waits is kept; exit 0."""
-    async with running_daemon(GATED, host={"drain": {"timeout": 10}}) as daemon:
+    async with running_daemon(GATED, host={"drain": {"timeout": NEVER}}) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "one")
         second = await daemon.send(session, "two")
@@ -62,16 +63,15 @@ async def test_a_turn_that_does_not_end_is_interrupted() -> None:
 async def test_a_second_signal_ends_it_at_once() -> None:
     """Nobody waits for the deadline, nor for an agent that ignores everything."""
     script = "IGNORE TERM\n" + GATED + "ON eof\n    STAY\n"
-    agent = {"eof_grace": 20, "term_grace": 20}
-    async with running_daemon(script, agent=agent, host={"drain": {"timeout": 30}}) as daemon:
+    agent = {"eof_grace": NEVER, "term_grace": NEVER}
+    async with running_daemon(script, agent=agent, host={"drain": {"timeout": NEVER}}) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "one")
         await daemon.marked("begun")
         daemon.signal(signal.SIGTERM)
         await eventually(lambda: "stopping" in daemon.log())
         daemon.signal(signal.SIGTERM)
-        with anyio.fail_after(5):
-            assert await daemon.exit_code() == 0
+        assert await daemon.exit_code() == 0
         await daemon.start()
 
         assert (await daemon.run(run)).status == "interrupted"
@@ -80,12 +80,11 @@ async def test_a_second_signal_ends_it_at_once() -> None:
 async def test_stopping_while_an_agent_is_being_started() -> None:
     """It never answers `initialize`: the daemon does not wait for it, and the run stays pending."""
     script = "ON init\n    MARK ${DIR}/init\n    STAY\n"
-    async with running_daemon(script, agent={"init_timeout": 60}) as daemon:
+    async with running_daemon(script, agent={"init_timeout": NEVER}) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "one")
         await daemon.marked("init")
-        with anyio.fail_after(5):
-            await daemon.stop()
+        await daemon.stop()
         daemon.rewrite("")
         await daemon.start()
 
@@ -97,12 +96,11 @@ async def test_stopping_while_an_agent_is_being_started() -> None:
 async def test_stopping_while_a_session_is_being_opened() -> None:
     """The same with `session/new` unanswered."""
     script = "ON new\n    MARK ${DIR}/new\n    STAY\n"
-    async with running_daemon(script) as daemon:
+    async with running_daemon(script, agent={"load_timeout": NEVER}) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "one")
         await daemon.marked("new")
-        with anyio.fail_after(5):
-            await daemon.stop()
+        await daemon.stop()
         daemon.rewrite("")
         await daemon.start()
 
@@ -240,7 +238,7 @@ async def test_a_full_store_refuses_what_it_cannot_keep() -> None:
         session = await daemon.session()
         daemon.limit_file_size(2 << 20)
         run = await daemon.send(session, "one")
-        with anyio.fail_after(15):
+        with anyio.fail_after(PATIENCE):
             while (await daemon.client.stats())["storage"]["state"] == "ok":  # type: ignore[index]
                 pass
         with pytest.raises((StorageFullError, StorageError)):
@@ -258,7 +256,7 @@ async def test_signals_that_come_in_the_last_moment_change_nothing() -> None:
     async with running_daemon("") as daemon:
         await daemon.ask(await daemon.session(), "hi")
         for _ in range(3):
-            with anyio.fail_after(15):
+            with anyio.fail_after(PATIENCE):
                 while daemon.has_not_ended():
                     daemon.signal(signal.SIGTERM)
                     await anyio.sleep(0.002)

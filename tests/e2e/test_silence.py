@@ -2,25 +2,30 @@
 
 from acphost.wire.event import Event
 from tests.support.daemon import Daemon, eventually, payload, running_daemon
+from tests.support.patience import NEVER
 from tests.support.profiles import hosted
 from tests.support.terminal import acphost
 
 SILENT = """
 ON prompt
     MSG "a"
-    MARK ${DIR}/begun
     GATE ${DIR}/go
-    MSG "b"
+    CALL c1 in_progress
+    GATE ${DIR}/on
+    UPD c1 completed
     GATE ${DIR}/end
 """
 
 
-def states(daemon: Daemon, *words: str) -> list[Event]:
-    """What was said of agents so far."""
+def states(daemon: Daemon, *words: str, after: Event | None = None) -> list[Event]:
+    """What was said of agents so far, or behind an event."""
+    first = 0 if after is None else int(after.offset)
     return [
         event
         for event in daemon.seen
-        if event.kind == "agent.state" and payload(event)["state"] in words
+        if event.kind == "agent.state"
+        and payload(event)["state"] in words
+        and int(event.offset) > first
     ]
 
 
@@ -29,10 +34,11 @@ async def test_silence_is_shown_told_and_taken_back() -> None:
     async with running_daemon(SILENT, agent={"quiet_after": 0.3}) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "x")
-        await daemon.marked("begun")
+        # On a slow machine it may have been quiet before its first word, too.
+        word = await daemon.has_event(session, "message.delta")
+        await eventually(lambda: bool(states(daemon, "quiet", after=word)))
         await daemon.is_status(session, "quiet")
-        await eventually(lambda: len(states(daemon, "quiet")) == 1)
-        (told,) = map(payload, states(daemon, "quiet"))
+        (told,) = map(payload, states(daemon, "quiet", after=word))
         assert told["agentId"] == "fake"
         assert (told["sessionId"], told["hostRunId"]) == (session, run.host_run_id)
         seen = await daemon.get(session)
@@ -45,8 +51,10 @@ async def test_silence_is_shown_told_and_taken_back() -> None:
         assert "no sign of life" in (await acphost(daemon.socket, "status")).out
 
         daemon.open("go")
+        call = await daemon.has_event(session, "tool.started")
         await daemon.is_status(session, "running")
-        await eventually(lambda: len(states(daemon, "quiet")) == 2)  # and silent again
+        daemon.open("on")
+        await eventually(lambda: bool(states(daemon, "quiet", after=call)))  # and silent again
         daemon.open("end")
         assert (await daemon.wait(run)).status == "completed"
         assert (await daemon.get(session)).status == "idle"
@@ -57,7 +65,6 @@ async def test_a_tool_may_take_its_time_and_so_may_a_person() -> None:
     script = """
 ON prompt "tool"
     CALL c1 pending title="Build" kind=execute
-    MARK ${DIR}/tool
     GATE ${DIR}/go
 ON prompt "words"
     CALL c1 pending title="Build" kind=execute
@@ -67,11 +74,14 @@ ON prompt "words"
     async with running_daemon(script, agent={"quiet_after": 0.2}) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "tool")
-        await daemon.marked("tool")
+        call = await daemon.has_event(session, "tool.started")
         other = await daemon.session()
         second = await daemon.send(other, "words")
-        await daemon.is_status(other, "quiet")
-        assert (await daemon.get(session)).status == "running"
+        word = await daemon.has_event(other, "message.delta")
+        await eventually(lambda: bool(states(daemon, "quiet", after=word)))
+        await daemon.is_status(session, "running")
+        quiet = states(daemon, "quiet", after=call)
+        assert session not in {event.session_id for event in quiet}
         daemon.open("go")
         daemon.open("end")
         await daemon.wait(run)
@@ -87,7 +97,7 @@ ON cancel
     GATE ${DIR}/go
     END cancelled
 """
-    async with running_daemon(script, agent={"quiet_after": 0.2, "cancel_grace": 10}) as daemon:
+    async with running_daemon(script, agent={"quiet_after": 0.2, "cancel_grace": NEVER}) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "x")
         await daemon.is_status(session, "quiet")

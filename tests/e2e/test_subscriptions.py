@@ -15,6 +15,7 @@ from acphost.errors import (
 )
 from acphost.wire.event import Event
 from tests.support.daemon import Daemon, running_daemon, started
+from tests.support.patience import PATIENCE
 
 TALKS = 'ON prompt\n    REPEAT 20\n        MSG "${PROMPT} ${I} "\n'
 
@@ -22,7 +23,7 @@ TALKS = 'ON prompt\n    REPEAT 20\n        MSG "${PROMPT} ${I} "\n'
 async def read(daemon: Daemon, **scope: object) -> list[Event]:
     """All there is in a scope, to where history ends."""
     found: list[Event] = []
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         async with daemon.client.subscribe(**scope) as events:  # type: ignore[arg-type]
             while not events.caught_up:
                 found += (await events.next_batch()).events
@@ -102,7 +103,7 @@ ON prompt
                     assert len(seen) == 6001
 
         run = await daemon.send(session, "go")
-        with anyio.fail_after(20):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 for _ in range(20):
                     tasks.start_soon(follow, None)

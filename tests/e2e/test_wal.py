@@ -6,7 +6,8 @@ from typing import Any
 
 import anyio
 
-from tests.support.daemon import PATIENCE, Daemon, payload, running_daemon
+from tests.support.daemon import Daemon, payload, running_daemon
+from tests.support.patience import PATIENCE
 
 FLOOD = """
 ON prompt "flood"

@@ -14,7 +14,8 @@ import anyio
 import anyio.to_thread
 
 from tests.interop.peers import peer
-from tests.support.daemon import PATIENCE, Daemon, eventually
+from tests.support.daemon import Daemon, eventually
+from tests.support.patience import PATIENCE
 
 PLUGIN = Path(__file__).parents[2] / "editors" / "nvim"
 

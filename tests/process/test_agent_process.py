@@ -29,6 +29,7 @@ from acphost.transport.child import Child
 from acphost.transport.processes import Process
 from acphost.wire.jsonrpc import RequestId
 from tests.support.daemon import eventually, is_alive
+from tests.support.patience import PATIENCE
 
 PARAMS: dict[str, object] = {"cwd": "/", "mcpServers": []}
 
@@ -129,7 +130,7 @@ async def pool(
     agents = AgentPool(
         lambda: settings, os.environ, ledger=ledger, now=clock, room=room, version="0"
     )
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         async with anyio.create_task_group() as tasks:
             await tasks.start(agents.run)
             yield Stand(agents, ledger, folder)
@@ -347,7 +348,7 @@ async def test_stopping_does_not_wait_for_a_greeting(short_dir: Path) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(start)
             await eventually((short_dir / "asked").exists)
-            with anyio.fail_after(3):
+            with anyio.fail_after(PATIENCE):
                 await stand.pool.close()
                 await refused.wait()
         with pytest.raises(ShuttingDownError):
@@ -435,7 +436,7 @@ async def test_killing_needs_no_grace(short_dir: Path) -> None:
         process.stop()
         assert is_alive(pid)
         stand.pool.kill()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await process.ended.wait()
         assert not is_alive(pid)
 
@@ -470,5 +471,5 @@ ON load
         os.kill(process.pid or 0, signal.SIGKILL)
         await process.ended.wait()
         moved = hours * 3_600_000
-        with anyio.fail_after(8):
+        with anyio.fail_after(PATIENCE):
             assert (await stand.start("another")).pid

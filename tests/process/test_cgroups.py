@@ -13,6 +13,7 @@ from acphost.transport.child import Child, ChildSpec, spawn
 from acphost.transport.process_figures import families
 from acphost.transport.processes import Launch, Process
 from tests.support.daemon import eventually, is_alive
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.skipif(
     cgroups.home() is None,
@@ -41,7 +42,7 @@ def is_there(group: str | None) -> bool:
 
 
 async def said(child: Child) -> bytes:
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         return await child.read_stdout()
 
 

@@ -18,8 +18,7 @@ from acphost.ids import mint
 from acphost.transport import processes
 from acphost.transport.child import Child, ChildSpec, Exit, spawn
 from acphost.transport.processes import Launch, Process
-
-PATIENCE = 25
+from tests.support.patience import PATIENCE
 
 #: Ignores EOF and TERM, and says so once it does.
 STUBBORN = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(1, flush=True);"

@@ -8,6 +8,7 @@ import pytest
 
 from acphost.errors import StorageFullError
 from tests.support.daemon import Daemon, eventually, is_alive, running_daemon
+from tests.support.patience import PATIENCE
 
 #: Enough for the start and a few runs; a long turn does not fit.
 ROOM = 600_000
@@ -51,7 +52,7 @@ async def storage(daemon: Daemon) -> str:
 
 async def is_full(daemon: Daemon) -> None:
     """Wait until it says so."""
-    with anyio.fail_after(15):
+    with anyio.fail_after(PATIENCE):
         while await storage(daemon) != "full":  # noqa: ASYNC110  the status is what is tested
             await anyio.sleep(0.02)
 
@@ -105,7 +106,7 @@ async def test_killed_on_a_full_disk_it_starts_and_says_so() -> None:
             await daemon.send(session, "refused")
 
         limit_files(daemon, resource.RLIM_INFINITY)
-        with anyio.fail_after(15):
+        with anyio.fail_after(PATIENCE):
             while await storage(daemon) != "ok":  # noqa: ASYNC110  the status is what is tested
                 await anyio.sleep(0.02)
         await eventually(lambda: '"ready"' in daemon.log().rpartition("storage")[2])

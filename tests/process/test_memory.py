@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from acphost.daemon.memory import give_memory_back
+from tests.support.patience import PATIENCE
 
 CHUNK, CHUNKS = 50_000, 1000
 
@@ -28,7 +29,7 @@ async def test_what_lies_between_things_in_use_is_given_back_once_there_was_work
         del chunks
         before = resident()
         head += 1
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             while resident() > before - CHUNK * CHUNKS // 2:  # noqa: ASYNC110  a figure
                 await anyio.sleep(0.01)
         tasks.cancel_scope.cancel()

@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 
 import anyio
-import pytest
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
@@ -44,8 +43,6 @@ from acphost.settings.model import QueueSettings
 from acphost.wire.event import Kind, Origin
 from acphost.wire.host import RunStatus
 from tests.support.stores import run_row, session_row
-
-pytestmark = pytest.mark.timeout(120)
 
 HOUR = 3_600_000
 #: So many units at least are written in a life.

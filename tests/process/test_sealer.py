@@ -15,6 +15,7 @@ from acphost.journal.rows import RunRow
 from acphost.journal.statements import forget_session, save_run, save_session
 from acphost.journal.store import Store
 from acphost.journal.writer import SessionLog
+from tests.support.patience import PATIENCE
 from tests.support.stores import now, opened, run_row, session_row
 
 
@@ -39,7 +40,7 @@ class Watcher:
         self._store = store
 
     async def sealed(self, count: int) -> None:
-        with anyio.fail_after(8):
+        with anyio.fail_after(PATIENCE):
             while True:
                 if (await self._store.reader.space()).sealed_events >= count:
                     return

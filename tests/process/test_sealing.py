@@ -130,7 +130,6 @@ cursors = st.tuples(
 )
 
 
-@pytest.mark.timeout(120)
 @given(steps=steps, cursors=st.lists(cursors, min_size=1, max_size=5), upto=st.integers(0, 120))
 @settings(max_examples=20)
 async def test_no_reader_can_tell_that_events_are_sealed(

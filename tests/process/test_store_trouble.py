@@ -23,6 +23,7 @@ from acphost.journal.health import StorageHealth, StorageState
 from acphost.journal.recovery import Heads
 from acphost.journal.store import Store, open_store
 from acphost.journal.writer import SessionLog, Writer, WriterOptions
+from tests.support.patience import PATIENCE
 from tests.support.stores import Gate, Listener, all_events, chunks, events_of, now, opened
 
 
@@ -51,7 +52,7 @@ async def small_disk(
 
         writer = Writer(connection, feed, Heads(), now=now, options=options)
         await tasks.start(writer.run)
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             yield writer, feed, limit
         tasks.cancel_scope.cancel()
 

@@ -17,6 +17,7 @@ from acphost.errors import ConnectionLostError, DaemonUnreachableError, SocketPa
 from acphost.transport import dial, unix
 from acphost.transport.dial import MAX_PATH
 from acphost.transport.unix import SocketStream
+from tests.support.patience import PATIENCE
 
 Handler = Callable[[SocketStream], Awaitable[None]]
 
@@ -28,7 +29,7 @@ def path(short_dir: Path) -> Path:
 
 @asynccontextmanager
 async def serving(path: Path, handler: Handler) -> AsyncIterator[None]:
-    with anyio.fail_after(20):
+    with anyio.fail_after(PATIENCE):
         listener = unix.bind(path)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(unix.accept_loop, listener, handler)
@@ -285,7 +286,7 @@ async def test_a_listener_that_was_closed_before_anybody_waited_ends_in_order(pa
     """As where a daemon is told to stop in the moment in which it opens its socket."""
     listener = unix.bind(path)
     listener.close()
-    with anyio.fail_after(10):
+    with anyio.fail_after(PATIENCE):
         await unix.accept_loop(listener, echo)
 
 
@@ -293,7 +294,7 @@ async def test_a_listener_that_is_closed_while_somebody_knocks_ends_in_order(pat
     """The connection was announced, and before it was accepted the listener was closed."""
     listener, loop = unix.bind(path), asyncio.get_running_loop()
     with socket.socket(socket.AF_UNIX) as client, listener.socket.dup() as bound:
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(unix.accept_loop, listener, echo)
                 await anyio.wait_all_tasks_blocked()
@@ -349,7 +350,7 @@ async def test_a_client_is_told_about_a_path_that_no_socket_can_have() -> None:
 
 async def test_a_full_backlog_is_waited_for(path: Path) -> None:
     path.parent.mkdir(mode=0o700)
-    with anyio.fail_after(20), socket.socket(socket.AF_UNIX) as listening:
+    with anyio.fail_after(PATIENCE), socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         listening.listen(0)
         streams = [await dial.connect(path)]

@@ -12,6 +12,7 @@ import pytest
 from acphost.daemon import watch
 from acphost.daemon.watch import ConfigWatch, Watchfiles
 from acphost.transport.inotify import Folders, Inotify
+from tests.support.patience import PATIENCE
 
 linux_only = pytest.mark.skipif(sys.platform != "linux", reason="inotify is a part of Linux")
 
@@ -22,7 +23,7 @@ async def watching(place: Path) -> AsyncGenerator[ConfigWatch]:
     async with anyio.create_task_group() as tasks:
         told = ConfigWatch(place, tasks)
         await told.arm()
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             yield told
         told.close()
         tasks.cancel_scope.cancel()
@@ -36,7 +37,7 @@ async def test_only_the_wanted_names_wake() -> None:
         inotify.watch({folder: frozenset({"config.toml"})})
         (folder / "journal.db").write_text("x")
         (folder / "config.toml").write_text("x")
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await inotify.changed()
         (folder / "journal.db").write_text("y")
         with anyio.move_on_after(0.1) as scope:
@@ -54,7 +55,7 @@ async def test_a_folder_that_is_gone_cannot_be_watched_and_says_so_when_it_goes(
         folder.mkdir()
         inotify.watch({folder: frozenset({"x"})})
         folder.rmdir()
-        with anyio.fail_after(5):
+        with anyio.fail_after(PATIENCE):
             await inotify.changed()
         inotify.watch({Path(name): None})
         inotify.close()
@@ -70,7 +71,7 @@ async def test_watchfiles_tells_as_well() -> None:
         for watched in (folder, other):
             notifier.watch({watched: None})
             number = 0
-            with anyio.fail_after(10):
+            with anyio.fail_after(PATIENCE):
                 told = False
                 while not told:
                     # Its thread may not be there yet when the first file is.

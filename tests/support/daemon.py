@@ -35,12 +35,9 @@ from acphost.wire.params import PermissionListParams
 from acphost.wire.status import RuntimeStatus
 from tests.support.config import AGENT, Table, config_text
 from tests.support.journal_file import JournalFile
+from tests.support.patience import PATIENCE
 from tests.support.wire import Wire, wire
 
-#: For whatever a test waits for; it is reached only when the test fails.
-PATIENCE = 15.0
-#: A start reads hundreds of modules: where much else is going on it takes longest of all.
-START_PATIENCE = 60.0
 _LOOK_AGAIN = 0.01
 #: Agents under test are of the same sources as the daemon, wherever those are.
 _SOURCES = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
@@ -150,7 +147,7 @@ class Daemon:
     async def comes_up(self) -> bool:
         """Start it and wait until it takes connections; False if it ends before."""
         self._process = self.launch()
-        with anyio.fail_after(START_PATIENCE):
+        with anyio.fail_after(PATIENCE):
             while not await self._answers():
                 if self._process.poll() is not None:
                     return False

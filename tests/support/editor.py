@@ -15,7 +15,8 @@ from typing import Any
 import anyio
 from anyio.abc import Process
 
-from tests.support.daemon import PATIENCE, Daemon
+from tests.support.daemon import Daemon
+from tests.support.patience import PATIENCE
 
 Message = dict[str, Any]
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 20
+from tests.support.patience import PATIENCE
 
 Message = dict[str, Any]
 

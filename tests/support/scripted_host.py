@@ -15,7 +15,8 @@ import anyio
 from anyio.abc import SocketListener, SocketStream
 from anyio.streams.buffered import BufferedByteReceiveStream
 
-TIMEOUT = 5
+from tests.support.patience import PATIENCE
+
 STORE = "store_1"
 _MAX_LINE = 1 << 24
 
@@ -145,9 +146,9 @@ Script = Callable[[Peer], Awaitable[None]]
 async def scripted_host(*scripts: Script) -> AsyncGenerator[Path]:
     """A socket whose connections play `scripts`; one that has played its script is closed.
 
-    The listener stays until the block ends, all of which takes at most `TIMEOUT` seconds.
+    The listener stays until the block ends, all of which takes at most `PATIENCE` seconds.
     """
-    with TemporaryDirectory(prefix="ah", dir="/tmp") as folder, anyio.fail_after(TIMEOUT):
+    with TemporaryDirectory(prefix="ah", dir="/tmp") as folder, anyio.fail_after(PATIENCE):
         path = Path(folder) / "s"
         async with (
             await anyio.create_unix_listener(path, mode=0o600) as listener,

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import anyio
 
+from tests.support.patience import PATIENCE
+
 _BECOME = """
 import os, socket, sys
 path, mode, *command = sys.argv[1:]
@@ -42,7 +44,7 @@ class NotifySocket:
 
     async def hears(self, field: str) -> str:
         """Wait for a message with a line that begins so; returns the message."""
-        with anyio.fail_after(15):
+        with anyio.fail_after(PATIENCE):
             while True:
                 await anyio.wait_readable(self._socket)
                 message = self._socket.recv(65536).decode()

@@ -15,6 +15,7 @@ from acphost.journal.reader import Reader
 from acphost.journal.rows import RunRow, SessionRow
 from acphost.journal.store import Store, open_store
 from acphost.journal.writer import WriterOptions
+from tests.support.patience import PATIENCE
 
 Row = TypeVar("Row", SessionRow, RunRow)
 _DEFAULTS = WriterOptions()
@@ -27,13 +28,13 @@ def now() -> int:
 
 @asynccontextmanager
 async def opened(path: Path, options: WriterOptions = _DEFAULTS) -> AsyncGenerator[Store]:
-    """A store whose writer runs; whatever is done with it ends within seconds."""
+    """A store whose writer runs; whatever is done with it ends."""
     async with (
         open_store(path, now=now, options=options) as store,
         anyio.create_task_group() as tasks,
     ):
         await tasks.start(store.writer.run)
-        with anyio.fail_after(10):
+        with anyio.fail_after(PATIENCE):
             yield store
         tasks.cancel_scope.cancel()
 
@@ -105,12 +106,12 @@ class Gate:
     def __call__(self) -> None:
         """What the writer calls."""
         self._arrived.set()
-        assert self._open.wait(10)
+        assert self._open.wait(PATIENCE)
         self.passed += 1
 
     async def reached(self) -> None:
         """Return when a transaction is held."""
-        assert await anyio.to_thread.run_sync(self._arrived.wait, 10)
+        assert await anyio.to_thread.run_sync(self._arrived.wait, PATIENCE)
 
     def open(self) -> None:
         """Let this one pass, and all that follow."""

@@ -10,8 +10,9 @@ from typing import Any
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
+from tests.support.patience import PATIENCE
+
 Frame = dict[str, Any]
-TIMEOUT = 10
 
 
 class Wire:
@@ -32,7 +33,7 @@ class Wire:
 
     async def read(self) -> Frame:
         """The next frame."""
-        with anyio.fail_after(TIMEOUT):
+        with anyio.fail_after(PATIENCE):
             while b"\n" not in self._buffer:
                 self._buffer += await self._stream.receive(1 << 20)
         line, _, rest = self._buffer.partition(b"\n")
@@ -71,7 +72,7 @@ class Wire:
 
     async def closed(self) -> None:
         """Wait until the daemon has closed the connection."""
-        with anyio.fail_after(TIMEOUT):
+        with anyio.fail_after(PATIENCE):
             try:
                 while True:
                     self._buffer += await self._stream.receive(1 << 20)
