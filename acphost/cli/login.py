@@ -13,9 +13,8 @@ from acphost.cli.parser import Options
 from acphost.cli.screen import err, out
 from acphost.client.client import Client
 from acphost.daemon.configuration import Configuration
-from acphost.provider.agents.registry import TRAITS
+from acphost.provider.runtimes import traits_of
 from acphost.settings.environment import child_environment
-from acphost.settings.model import AgentSettings
 from acphost.wire.logins import AgentLogin, TerminalLogin
 
 
@@ -57,19 +56,20 @@ async def _only_method(client: Client, agent_id: str) -> str:
     raise CommandError(f"say which: acphost agents login {agent_id} METHOD", Exit.USAGE)
 
 
-def _configured(options: Options) -> AgentSettings:
-    """The agent as it is configured here: its variables never come over the socket."""
-    agents = Configuration(vars(options), os.environ).settings.agents
-    if options.agent not in agents:
+def _configured(options: Options) -> dict[str, str]:
+    """What the agent as it is configured here sees: its variables never come over the socket."""
+    settings = Configuration(vars(options), os.environ).settings
+    agent = settings.agents.get(options.agent)
+    if agent is None:
         raise CommandError(f"agent {options.agent!r} is not in the configuration found here")
-    return agents[options.agent]
+    traits = traits_of(agent.runtime, settings.folder)
+    return traits.environment(child_environment(agent, os.environ))
 
 
-def _run_there(login: TerminalLogin, agent: AgentSettings) -> None:
+def _run_there(login: TerminalLogin, environ: dict[str, str]) -> None:
     """Give the terminal to the agent's login; it is good if it ends with 0."""
     if not sys.stdin.isatty():
         raise CommandError("this login needs a terminal", Exit.USAGE)
-    environ = TRAITS[agent.runtime].environment(child_environment(agent, os.environ))
     command = [*login.command, *login.args]
     try:
         code = subprocess.call(command, env={**environ, **login.env})  # noqa: S603  (its own)

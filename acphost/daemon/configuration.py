@@ -12,6 +12,7 @@ from acphost.settings.check import dotted
 from acphost.settings.load import config_place, load_sound_settings, mistakes_of
 from acphost.settings.model import Settings
 from acphost.settings.places import main_and_agent_files
+from acphost.settings.runtimes import own_runtime_files
 from acphost.wire.base import timestamp
 
 #: Keys that only count at the start.
@@ -96,7 +97,7 @@ def snapshot_of(place: Path) -> Snapshot:
     except OSError as exc:
         return {str(place): _unreadable(exc)}
     found: dict[str, bytes] = {}
-    for path in [*mains, *agents]:
+    for path in [*mains, *agents, *own_runtime_files(place)]:
         try:
             found[str(path)] = path.read_bytes().strip()
         except OSError as exc:

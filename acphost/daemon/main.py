@@ -179,7 +179,7 @@ class Daemon:
         tells just that.
         """
         swept = await sweep_processes(store, epoch_ms)
-        reconciled = await reconcile(store, epoch_ms)
+        reconciled = await reconcile(store, epoch_ms, pool.traits_of)
         await host.agent_desk.remember()
         await tasks.start(pool.run)
         await tasks.start(host.house.run)

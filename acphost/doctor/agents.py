@@ -4,8 +4,8 @@ import os
 from collections.abc import Iterator, Mapping
 
 from acphost.doctor.finding import Diagnosis, Patient, fine
-from acphost.provider.agents.registry import TRAITS
 from acphost.provider.check import check_agent
+from acphost.provider.runtimes import traits_of
 from acphost.settings.environment import child_environment
 from acphost.settings.model import AgentSettings
 from acphost.wire.agents import Finding, Severity
@@ -20,7 +20,7 @@ def look_at_agents(patient: Patient, service_path: str | None) -> Iterator[Diagn
         yield fine("agents", "none is configured")
     any_ready = False
     for agent_id, agent in agents.items():
-        found = list(_agent(agent_id, agent, patient.environ, service_path))
+        found = list(_agent(agent_id, agent, patient, service_path))
         any_ready = any_ready or all(each.severity is not Severity.PROBLEM for each in found)
         # The shipped ones are there for those who have them: missing, they are no fault.
         shipped = agent_id not in _configured(patient)
@@ -45,14 +45,15 @@ def _softened(found: Diagnosis) -> Diagnosis:
 
 
 def _agent(
-    agent_id: str, agent: AgentSettings, environ: Mapping[str, str], service_path: str | None
+    agent_id: str, agent: AgentSettings, patient: Patient, service_path: str | None
 ) -> Iterator[Diagnosis]:
     area = f"agent {agent_id}"
-    here = _check(agent, environ)
+    environ, folder = patient.environ, patient.loaded.settings.folder
+    here = _check(agent, environ, folder)
     if service_path is None or service_path == environ.get("PATH"):
         yield from (_told(area, each) for each in here)
         return
-    there = _check(agent, {**environ, "PATH": service_path})
+    there = _check(agent, {**environ, "PATH": service_path}, folder)
     for each in there:
         found = _told(area, each)
         if each.severity is Severity.PROBLEM and each not in here and _is_well(here):
@@ -65,8 +66,8 @@ def _is_well(findings: list[Finding]) -> bool:
     return all(each.severity is not Severity.PROBLEM for each in findings)
 
 
-def _check(agent: AgentSettings, environ: Mapping[str, str]) -> list[Finding]:
-    traits = TRAITS[agent.runtime]
+def _check(agent: AgentSettings, environ: Mapping[str, str], folder: str) -> list[Finding]:
+    traits = traits_of(agent.runtime, folder)
     seen = traits.environment(child_environment(agent, environ))
     return check_agent(agent, traits, seen, environ)
 

@@ -11,10 +11,10 @@ from anyio.abc import TaskGroup, TaskStatus
 from acphost.errors import AgentNotFoundError, AgentUnavailableError, ShuttingDownError
 from acphost.ids import Clock, LaunchId, mint, ticks_ms
 from acphost.log import get_logger
-from acphost.provider.agents.registry import TRAITS
 from acphost.provider.process import AgentProcess, LaunchPlan, ProcessWatcher
 from acphost.provider.restart import RestartPolicy
-from acphost.provider.traits import Rung, Traits
+from acphost.provider.runtimes import traits_of
+from acphost.provider.traits import Rung, Traits, UnusableTraits
 from acphost.settings.environment import child_environment
 from acphost.settings.model import AgentSettings, Settings
 from acphost.transport import cgroups
@@ -100,9 +100,13 @@ class AgentPool:
         Raises AgentNotFoundError where no runtime is given.
         """
         agent = self._settings().agents.get(agent_id)
-        if agent is None and runtime in TRAITS:
-            return TRAITS[runtime]
-        return TRAITS[self.agent(agent_id).runtime]
+        if agent is None and runtime is not None:
+            return self.traits_of(runtime)
+        return self.traits_of(self.agent(agent_id).runtime)
+
+    def traits_of(self, runtime: str) -> Traits:
+        """What is peculiar to a runtime."""
+        return traits_of(runtime, self._settings().folder)
 
     # -- processes --------------------------------------------------------------------------------
 
@@ -112,12 +116,12 @@ class AgentPool:
         Raises AgentNotFoundError, AgentUnavailableError, ShuttingDownError.
         """
         agent = self.agent(agent_id)
-        traits = TRAITS[agent.runtime]
+        traits = self.traits_of(agent.runtime)
         if (agent.process or traits.process) == "per_session":
             return await self._launch(agent_id, agent, session_id=session_id, cwd=cwd)
         async with self._starting.setdefault(agent_id, anyio.Lock()):
             shared = self._shared.get(agent_id)
-            if shared is not None and shared.is_live and shared.plan.agent == agent:
+            if shared is not None and shared.is_live and shared.plan.is_for(agent, traits):
                 return shared
             process = await self._launch(agent_id, agent, session_id=None, cwd=cwd)
             if shared is not None:
@@ -166,6 +170,9 @@ class AgentPool:
         tasks = self._tasks
         if self._closing or tasks is None:
             raise _shutting_down()
+        traits = self.traits_of(agent.runtime)
+        if isinstance(traits, UnusableTraits):
+            raise AgentUnavailableError(f"agent {agent_id!r}: {traits.reason}", agentId=agent_id)
         policy = self._policies.setdefault(
             agent_id, RestartPolicy(agent.restart.limit, int(agent.restart.window * 1000))
         )
@@ -182,9 +189,9 @@ class AgentPool:
             cgroup=cgroups.group_for(launch_id),
             agent_id=agent_id,
             agent=agent,
-            traits=TRAITS[agent.runtime],
+            traits=traits,
             cwd=cwd,
-            env=TRAITS[agent.runtime].environment(child_environment(agent, self._environ)),
+            env=traits.environment(child_environment(agent, self._environ)),
             max_line=self._settings().limits.max_line_bytes,
             client_version=self._version,
         )

@@ -50,6 +50,10 @@ class LaunchPlan:
     #: Where the control group of the process is to be, if there can be one.
     cgroup: str | None = None
 
+    def is_for(self, agent: AgentSettings, traits: Traits) -> bool:
+        """Whether an agent that is configured so now would be started in the same way."""
+        return self.agent == agent and self.traits is traits
+
 
 class ProcessWatcher(Protocol):
     """Who keeps the ledger of processes."""

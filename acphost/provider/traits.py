@@ -1,7 +1,8 @@
 """What differs between agents, as values and pure judgements; the rest asks, and never names.
 
-The base class is what the protocol promises (runtime `acp`); each file in `provider/agents`
-overrides what its agent really does.
+The base class is what the protocol promises (runtime `acp`); each file in `provider/agents`, or in
+`runtimes` beside the configuration, overrides what its agent really does. The name of the file is
+the word that the configuration knows it by; it holds one class.
 """
 
 import re
@@ -13,7 +14,7 @@ import msgspec
 
 from acphost.errors import AcpHostError, RemoteError
 from acphost.wire.acp import AgentCapabilities, ToolReport
-from acphost.wire.agents import Finding
+from acphost.wire.agents import Finding, Severity
 from acphost.wire.event import Source
 from acphost.wire.usage import Reported
 
@@ -114,7 +115,6 @@ class Hazard(NamedTuple):
 class Traits:
     """An agent that keeps to the protocol."""
 
-    runtime: ClassVar[str] = "acp"
     provider: ClassVar[str] = "acp"
     provider_kind: ClassVar[str] = "acp"
     source: ClassVar[Source] = "acp"
@@ -210,3 +210,21 @@ class Traits:
     def environment(self, environ: dict[str, str]) -> dict[str, str]:
         """What the agent needs in its environment to be hosted; the configuration's wins."""
         return environ
+
+
+class UnusableTraits(Traits):
+    """In place of traits that are not there; its sessions can be read, and no agent starts."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+
+    def inspect_home(self, env: Mapping[str, str]) -> list[Finding]:
+        """That nothing will come of it."""
+        return [
+            Finding(
+                code="runtime_unusable",
+                severity=Severity.PROBLEM,
+                message=self.reason,
+                cure="mend that file; the next start of the agent reads it",
+            )
+        ]

@@ -116,6 +116,7 @@ class Conversation:
             vault,
             configured=lambda: settings().mcp,
             environment=lambda: pool.environment(row.agent_id),
+            takes_any=not self._traits.is_stateless,
         )
         self.asking = Asking(
             state,

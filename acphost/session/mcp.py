@@ -16,7 +16,6 @@ from acphost.errors import AgentUnavailableError
 from acphost.journal.rows import SessionRow
 from acphost.session.scribe import Scribe, note
 from acphost.session.vault import Vault
-from acphost.settings.chat import CHAT_RUNTIMES
 from acphost.settings.model import McpSettings
 from acphost.transport.program import find_program
 from acphost.wire.acp import AgentCapabilities
@@ -48,12 +47,15 @@ class McpDesk:
         *,
         configured: Callable[[], Mapping[str, McpSettings]],
         environment: Callable[[], dict[str, str]],
+        takes_any: bool,
     ) -> None:
+        """`takes_any`: not of those agents that have no tools at all."""
         self._row = row
         self._scribe = scribe
         self._vault = vault
         self._configured = configured
         self._environment = environment
+        self._takes_any = takes_any
         self.offers: list[Offer] = []
 
     @property
@@ -77,7 +79,7 @@ class McpDesk:
 
     async def servers(self, capabilities: AgentCapabilities) -> list[Raw]:
         """What is passed to an agent that says it can do this; news of it goes to the journal."""
-        if self._row.runtime in CHAT_RUNTIMES:
+        if not self._takes_any:
             return []
         kept = await self._vault.read(self._row.session_id)
         given = msgspec.json.decode(kept or self._row.mcp_servers, type=list[Raw])

@@ -5,7 +5,7 @@ middle of this leaves every session either as it was or done; doing it again cha
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -28,7 +28,6 @@ from acphost.journal.store import Store
 from acphost.journal.tool_calls import tool_call_id
 from acphost.journal.writer import SessionLog
 from acphost.log import get_logger
-from acphost.provider.agents.registry import TRAITS
 from acphost.provider.traits import Traits
 from acphost.session import closing
 from acphost.session.calls import CallBook
@@ -92,8 +91,11 @@ class _Remains:
     bindings: list[BindingRow] = field(default_factory=list)
 
 
-async def reconcile(store: Store, now: Clock) -> int:
-    """Put every session right that was at work when the last daemon ended; returns how many."""
+async def reconcile(store: Store, now: Clock, traits_of: Callable[[str], Traits]) -> int:
+    """Put every session right that was at work when the last daemon ended; returns how many.
+
+    `traits_of` tells what is peculiar to a runtime.
+    """
     unfinished = await store.reader.unfinished()
     remains: dict[int, _Remains] = defaultdict(_Remains)
     for run in unfinished.runs:
@@ -109,7 +111,7 @@ async def reconcile(store: Store, now: Clock) -> int:
     for session_key, left in remains.items():
         session = await store.reader.session_by_key(session_key)
         if session is not None:
-            await _reconcile_session(store, session, left, now())
+            await _reconcile_session(store, session, left, now(), traits_of(session.runtime))
     await store.writer.drain()
     return len(remains)
 
@@ -127,7 +129,9 @@ async def _at_work(reader: Reader) -> list[int]:
     return found
 
 
-async def _reconcile_session(store: Store, session: SessionRow, left: _Remains, now: int) -> None:
+async def _reconcile_session(
+    store: Store, session: SessionRow, left: _Remains, now: int, traits: Traits
+) -> None:
     numbering = SessionLog(session.key, session.session_id, session.last_seq)
     drafts: list[Draft] = []
     statements: list[Statement] = []
@@ -138,7 +142,7 @@ async def _reconcile_session(store: Store, session: SessionRow, left: _Remains, 
     interrupted: RunRow | None = None
     for run in left.runs:
         if run.status == RunStatus.RUNNING:
-            usage, traits = UsageLedger(session.usage), TRAITS.get(session.runtime, TRAITS["acp"])
+            usage = UsageLedger(session.usage)
             before = await _look_back(store.reader, run, traits, usage)
             ending = _interruption(run)
             run.usage = usage.end(None, is_cumulative=False, model=session.resolved_model)

@@ -20,7 +20,6 @@ from acphost.session.receipts import Receipts
 from acphost.session.scribe import Scribe
 from acphost.session.state import SessionState
 from acphost.session.terminals import TerminalDesk
-from acphost.settings.chat import CHAT_RUNTIMES
 from acphost.settings.model import Settings
 from acphost.workspace.roots import Roots
 
@@ -53,7 +52,9 @@ class Services:
             row,
             tasks,
             state.desk.consents,
-            is_watching=lambda: settings().files.watch and row.runtime not in CHAT_RUNTIMES,
+            is_watching=lambda: (
+                settings().files.watch and not pool.traits(row.agent_id, row.runtime).is_stateless
+            ),
             roots=self.roots,
         )
         self._files = FileDesk(

@@ -22,8 +22,6 @@ from acphost.wire.policy import PolicyRule
 from acphost.wire.receipt import Receipt
 from acphost.wire.usage import ColdResumeUsage, UsageProjection
 
-_RUNTIME_GROUPS = frozenset({"reasonix", "hermes", "chat_only", "api_chat"})
-
 
 def session_view(
     row: SessionRow,
@@ -60,7 +58,7 @@ def session_view(
         last_seq=position_text(row.last_seq),
         created_at=timestamp(row.created_at),
         updated_at=timestamp(row.updated_at),
-        runtime_group=row.runtime if row.runtime in _RUNTIME_GROUPS else "acp",
+        runtime_group=row.runtime,
         active_pinned=row.active_run_id is not None,
         recovery=recovery,
         agent_mode=controls.mode,

@@ -14,6 +14,7 @@ from acphost.settings.environment import expand_home
 from acphost.settings.model import AgentSettings, ConfigFile, McpSettings, Settings
 from acphost.settings.places import chosen_place, shipped_folder, user_folder
 from acphost.settings.read import Document, read_file, read_files, refuse
+from acphost.settings.runtimes import PLAIN, is_runtime, known_runtimes
 from acphost.wire.policy import PolicyRule
 
 #: Stands in a command for the interpreter that runs this program.
@@ -41,11 +42,13 @@ def load_settings(
     """
     place = chosen_place(_named("config", "ACPHOST_CONFIG", flags, environ), environ)
     documents = read_files(place, without=without)
+    folder = str(place.parent if place.is_file() else place)
     merged: dict[str, object] = {}
     for document in [*read_files(shipped_folder()), *documents]:
         merged = _merged(merged, document.table)
     refuse(
         [
+            *_unknown_runtimes(documents, folder),
             *_agents_without_program(merged, documents),
             *_unsound_servers(merged, documents),
             *_unsound_rules(documents),
@@ -55,7 +58,7 @@ def load_settings(
         path = _named(name, variable, flags, environ)
         if path is not None:
             merged[name] = str(path)
-    merged["folder"] = str(place.parent if place.is_file() else place)
+    merged["folder"] = folder
     merged["read_from"] = [document.file for document in documents]
     return _expanded(msgspec.convert(merged, Settings), environ)
 
@@ -117,6 +120,17 @@ def _merged(below: Mapping[str, object], above: Mapping[str, object]) -> dict[st
         else:
             result[name] = value
     return result
+
+
+def _unknown_runtimes(documents: list[Document], folder: str) -> Iterator[Mistake]:
+    """Words that stand neither for a shipped kind of agent nor for one of the user's own."""
+    for document in documents:
+        for name, agent in _agents(document.table).items():
+            word = agent.get("runtime", PLAIN) if isinstance(agent, dict) else PLAIN
+            if not is_runtime(word, folder):
+                known = ", ".join(f'"{each}"' for each in known_runtimes(folder))
+                text = f'expected one of {known}, got "{word}"'
+                yield document.placed(Finding(("agents", name, "runtime"), text))
 
 
 def _agents_without_program(

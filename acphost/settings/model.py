@@ -40,6 +40,13 @@ AgentName = Annotated[
         description='an agent id: lower-case letters, digits, "-" and "_"',
     ),
 ]
+RuntimeName = Annotated[
+    str,
+    Meta(
+        pattern=r"\A[a-z][a-z0-9_]*\Z",
+        description='a kind of agent: lower-case letters, digits and "_"',
+    ),
+]
 Words = Annotated[
     list[EnvValue], Meta(min_length=1, description='a list of strings: ["program", "argument"]')
 ]
@@ -181,7 +188,9 @@ class AgentSettings(Table, frozen=True, kw_only=True):
 
     #: Left out, the agent's id.
     display_name: Text = ""
-    runtime: Literal["hermes", "reasonix", "acp", "chat_only", "api_chat"] = "acp"
+    #: The habits it has: "acp" for an agent that keeps to the protocol, else the name of a file of
+    #: traits (see `acphost.settings.runtimes`).
+    runtime: RuntimeName = "acp"
     #: Not for chat runtimes, whose program comes with acphost.
     command: Words = msgspec.field(default_factory=list)
     #: For chat runtimes only.

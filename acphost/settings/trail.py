@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from acphost.settings.places import AGENTS_FOLDER, MAIN_FILE, main_and_agent_files
+from acphost.settings.runtimes import RUNTIMES_FOLDER, own_runtime_files
 
 #: As the kernel counts them before it calls links a loop.
 _MAX_LINKS = 40
@@ -13,8 +14,9 @@ _MAX_LINKS = 40
 def watched_folders(place: Path) -> dict[Path, frozenset[str] | None]:
     """The directories whose entries decide what is configured, with the names that matter there.
 
-    All names matter in agents.d. What does not exist yet is waited for in the nearest directory
-    that does; where a name is a symbolic link, both its own directory and that of its target count.
+    All names matter in agents.d and in runtimes. What does not exist yet is waited for in the
+    nearest directory that does; where a name is a symbolic link, both its own directory and that of
+    its target count.
     """
     names: dict[Path, set[str]] = {}
     for path in _paths(place):
@@ -23,8 +25,9 @@ def watched_folders(place: Path) -> dict[Path, frozenset[str] | None]:
     found: dict[Path, frozenset[str] | None] = {
         folder: frozenset(wanted) for folder, wanted in names.items()
     }
-    if (place / AGENTS_FOLDER).is_dir():
-        found[(place / AGENTS_FOLDER).resolve()] = None
+    for name in (AGENTS_FOLDER, RUNTIMES_FOLDER):
+        if (place / name).is_dir():
+            found[(place / name).resolve()] = None
     return found
 
 
@@ -36,7 +39,8 @@ def _paths(place: Path) -> Iterable[Path]:
     except OSError:
         mains, agents = [], []
     # Of the place itself its directory tells when it goes: others may be busy around it.
-    return {place / MAIN_FILE, place / AGENTS_FOLDER, *mains, *agents}
+    folders = {place / AGENTS_FOLDER, place / RUNTIMES_FOLDER}
+    return {place / MAIN_FILE, *folders, *mains, *agents, *own_runtime_files(place)}
 
 
 def _trail(path: Path) -> Iterator[tuple[Path, str]]:

@@ -1,7 +1,7 @@
 """The event: one journal row, and the words for what it can say (contract section 3)."""
 
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
@@ -81,7 +81,8 @@ TERMINAL_KINDS = frozenset(
     {Kind.RUN_COMPLETED, Kind.RUN_FAILED, Kind.RUN_CANCELLED, Kind.RUN_INTERRUPTED}
 )
 
-Source = Literal["mnote", "hermes", "reasonix", "acp", "chat_only", "api_chat", "tool"]
+#: Who says what an event tells: the host, a tool, or an agent by the word that its traits have.
+Source = str
 
 #: Events the host itself says.
 HOST: Source = "mnote"
@@ -104,7 +105,9 @@ class Event(HostRecord, frozen=True, omit_defaults=True):
     seq: str | None
     host_run_id: str | None
     kind: Annotated[str, carries(Kind)]
-    source: Annotated[str, carries(Source)]
+    #: "mnote": the host itself; "tool"; else the kind of agent: "hermes", "reasonix", "acp",
+    #: "chat_only", "api_chat", or a word of the user's own runtimes.
+    source: str
     created_at: str
     payload: msgspec.Raw = msgspec.Raw(b"{}")
     origin: Annotated[msgspec.Raw, carries(Origin)] | msgspec.UnsetType = msgspec.UNSET

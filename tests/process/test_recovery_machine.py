@@ -27,8 +27,8 @@ from acphost.archive.fsck import check_store
 from acphost.errors import StorageError
 from acphost.journal.store import Store, open_store
 from acphost.journal.writer import SessionLog, WriterOptions
-from acphost.provider.agents.registry import TRAITS
 from acphost.provider.switchboard import AgentRequest
+from acphost.provider.traits import Traits
 from acphost.session import closing
 from acphost.session.decisions import DecisionDesk
 from acphost.session.elicitations import ElicitationDesk
@@ -163,9 +163,9 @@ class RecoveryMachine(RuleBasedStateMachine):
             if is_new:
                 life = self._first(store)
             else:
-                await reconcile(store, self.clock)
+                await reconcile(store, self.clock, lambda _: Traits())
                 head = store.writer.head
-                await reconcile(store, self.clock)
+                await reconcile(store, self.clock, lambda _: Traits())
                 assert store.writer.head == head, "putting it right again changes something"
                 life = await self._again(store)
             yield life
@@ -174,7 +174,7 @@ class RecoveryMachine(RuleBasedStateMachine):
 
     def _first(self, store: Store) -> Life:
         row = session_row(store.writer.next_session_key())
-        desk = DecisionDesk(row, TRAITS["acp"], self.clock)
+        desk = DecisionDesk(row, Traits(), self.clock)
         forms = ElicitationDesk(row, "acp", self.clock)
         state = SessionState(row, RunQueue(1000), desk, forms)
         life = Life(store, SessionLog(row.key, row.session_id), state, self.clock)
@@ -185,7 +185,7 @@ class RecoveryMachine(RuleBasedStateMachine):
         """As a house brings a session back to life."""
         row = await store.reader.session_by_key(1)
         assert row is not None, "the session is gone"
-        desk = DecisionDesk(row, TRAITS["acp"], self.clock)
+        desk = DecisionDesk(row, Traits(), self.clock)
         forms = ElicitationDesk(row, "acp", self.clock)
         state = SessionState(row, RunQueue(1000), desk, forms)
         for run in await store.reader.queued(row.key):

@@ -53,7 +53,6 @@ class _Input(AcpStruct, frozen=True):
 class Hermes(Traits):
     """One process per session: a stop can wedge the session, with bad luck the process."""
 
-    runtime = "hermes"
     provider = "acp_hermes"
     provider_kind = "hermes-acp"
     source: ClassVar[Source] = "hermes"

@@ -67,7 +67,6 @@ class _Meta(msgspec.Struct, frozen=True, rename={"gate": "reasonix.io"}):
 class Reasonix(Traits):
     """One process per session keeps its ownership lock simple and its memory small."""
 
-    runtime = "reasonix"
     provider = "acp_reasonix"
     provider_kind = "reasonix-acp"
     source: ClassVar[Source] = "reasonix"

@@ -6,12 +6,14 @@ import pytest
 from msgspec import Raw
 
 from acphost.errors import AgentUnavailableError, RemoteError
-from acphost.provider.agents.registry import TRAITS
+from acphost.provider.runtimes import traits_of
 from acphost.provider.traits import LoadStatus, Rung, Traits, TurnFacts
+from acphost.settings.runtimes import known_runtimes
 from acphost.wire.acp import AgentCapabilities
 
-ACP, HERMES, REASONIX = (TRAITS[name] for name in ("acp", "hermes", "reasonix"))
-EVERYONE = list(TRAITS.values())
+KINDS = {name: traits_of(name, "/nowhere") for name in known_runtimes("/nowhere")}
+ACP, HERMES, REASONIX = (KINDS[name] for name in ("acp", "hermes", "reasonix"))
+EVERYONE = list(KINDS.values())
 ALL = AgentCapabilities(load_session=True, session_capabilities={"resume": Raw(b"{}")})
 NOTHING = AgentCapabilities()
 
@@ -142,6 +144,5 @@ def test_the_preamble_of_reasonix_is_no_conversation() -> None:
 def test_every_runtime_says_who_it_is() -> None:
     told = {"acp", "acp_hermes", "acp_reasonix", "chat_only", "api_chat"}
     assert {traits.provider for traits in EVERYONE} == told
-    for runtime, traits in TRAITS.items():
-        assert traits.runtime == runtime
+    for runtime, traits in KINDS.items():
         assert traits.source == runtime

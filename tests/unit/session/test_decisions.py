@@ -7,7 +7,7 @@ import pytest
 from msgspec import Raw
 
 from acphost.errors import InvalidParamsError, PermissionNotFoundError
-from acphost.provider.agents.registry import TRAITS
+from acphost.provider.agents.hermes import Hermes
 from acphost.provider.switchboard import AgentRequest
 from acphost.session.calls import CallBook
 from acphost.session.decisions import DecisionDesk, OpenQuestion, already_resolved
@@ -27,7 +27,7 @@ def request(*options: object, **tool_call: object) -> AgentRequest:
 
 
 def desk() -> DecisionDesk:
-    return DecisionDesk(session_row(), TRAITS["hermes"], now)
+    return DecisionDesk(session_row(), Hermes(), now)
 
 
 def opened(at: DecisionDesk, asked: AgentRequest, timeout: float | None = None) -> OpenQuestion:

@@ -12,7 +12,7 @@ from hypothesis.stateful import (
 )
 
 from acphost.errors import QueueFullError
-from acphost.provider.agents.registry import TRAITS
+from acphost.provider.traits import Traits
 from acphost.session.decisions import DecisionDesk
 from acphost.session.elicitations import ElicitationDesk
 from acphost.session.queue import RunQueue, Waiting
@@ -41,7 +41,7 @@ class SessionMachine(RuleBasedStateMachine):
 
     def _fresh(self) -> SessionState:
         forms = ElicitationDesk(self.row, "acp", now)
-        desk = DecisionDesk(self.row, TRAITS["acp"], now)
+        desk = DecisionDesk(self.row, Traits(), now)
         return SessionState(self.row, RunQueue(LIMIT), desk, forms)
 
     @rule(target=runs)

@@ -7,8 +7,8 @@ import pytest
 from msgspec import Raw
 
 from acphost.journal.rows import RunRow
-from acphost.provider.agents.registry import TRAITS
 from acphost.provider.switchboard import AgentRequest
+from acphost.provider.traits import Traits
 from acphost.session.decisions import DecisionDesk
 from acphost.session.elicitations import ElicitationDesk
 from acphost.session.queue import RunQueue, Waiting
@@ -26,7 +26,7 @@ QUESTION = Raw(b'{"sessionId":"s","toolCall":{},"options":[{"optionId":"a","kind
 def state() -> SessionState:
     row = session_row()
     forms = ElicitationDesk(row, "acp", now)
-    return SessionState(row, RunQueue(limit=10), DecisionDesk(row, TRAITS["acp"], now), forms)
+    return SessionState(row, RunQueue(limit=10), DecisionDesk(row, Traits(), now), forms)
 
 
 def running(run: RunRow | None = None) -> Turn:

@@ -73,7 +73,7 @@ def test_a_main_file_that_cannot_be_read_is_refused(sound: Sound, folder: Path) 
 def test_the_folder_and_agents_d_are_watched(folder: Path, write: Write) -> None:
     write("agents.d/a.toml", "")
     assert watched_folders(folder) == {
-        folder: frozenset({"config.toml", "agents.d"}),
+        folder: frozenset({"config.toml", "agents.d", "runtimes"}),
         folder / "agents.d": None,
     }
 
@@ -90,14 +90,14 @@ def test_every_link_on_the_way_is_watched(tmp_path: Path) -> None:
     (tmp_path / "files" / "one.toml").write_text("")
     assert watched_folders(tmp_path / "dots" / "acphost") == {
         tmp_path / "dots": frozenset({"acphost"}),
-        tmp_path / "real": frozenset({"config.toml", "agents.d"}),
+        tmp_path / "real": frozenset({"config.toml", "agents.d", "runtimes"}),
         tmp_path / "files": frozenset({"one.toml"}),
     }
 
 
 def test_links_in_a_circle_end(tmp_path: Path) -> None:
     (tmp_path / "config.toml").symlink_to("config.toml")
-    assert watched_folders(tmp_path)[tmp_path] == frozenset({"config.toml", "agents.d"})
+    assert watched_folders(tmp_path)[tmp_path] == frozenset({"config.toml", "agents.d", "runtimes"})
 
 
 def test_a_file_as_the_place_is_watched_by_its_name(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from acphost.wire.event import Source
 class ChatOnly(Traits):
     """No tools, no files, no memory: every prompt comes with the journal's transcript."""
 
-    runtime = "chat_only"
     provider = "chat_only"
     provider_kind = "api-chat"
     source: ClassVar[Source] = "chat_only"
@@ -36,11 +35,3 @@ class ChatOnly(Traits):
                 cure="pip install 'acphost[chat]'",
             )
         ]
-
-
-class ApiChat(ChatOnly):
-    """The same, for people who tell an API they pay for from a model on their desk."""
-
-    runtime = "api_chat"
-    provider = "api_chat"
-    source: ClassVar[Source] = "api_chat"

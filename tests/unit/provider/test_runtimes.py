@@ -1,0 +1,99 @@
+"""Kinds of agents are found by their files: shipped ones, and those beside the configuration."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from acphost.provider.agents.hermes import Hermes
+from acphost.provider.runtimes import traits_of
+from acphost.provider.traits import Traits, UnusableTraits
+from acphost.settings.runtimes import is_runtime, known_runtimes
+
+SHIPPED = ["acp", "api_chat", "chat_only", "hermes", "reasonix"]
+OWL = """
+from acphost.provider.traits import Traits
+
+class _Nest(Traits):
+    '''Not what is meant: it is private.'''
+
+class Owl(_Nest):
+    provider = "acp_owl"
+"""
+
+Put = Callable[[str, str], Path]
+
+
+@pytest.fixture
+def put(tmp_path: Path) -> Put:
+    def write(name: str, text: str) -> Path:
+        (tmp_path / "runtimes").mkdir(exist_ok=True)
+        file = tmp_path / "runtimes" / name
+        file.write_text(text)
+        return file
+
+    return write
+
+
+def test_every_shipped_file_is_a_kind_of_agent(tmp_path: Path) -> None:
+    assert known_runtimes(str(tmp_path)) == SHIPPED
+    assert isinstance(traits_of("hermes", str(tmp_path)), Hermes)
+    assert type(traits_of("acp", str(tmp_path))) is Traits
+
+
+def test_a_file_of_the_users_is_one_more(tmp_path: Path, put: Put) -> None:
+    put("owl.py", OWL)
+    assert known_runtimes(str(tmp_path)) == sorted([*SHIPPED, "owl"])
+    assert traits_of("owl", str(tmp_path)).provider == "acp_owl"
+    assert [each.name for each in (tmp_path / "runtimes").iterdir()] == ["owl.py"]
+
+
+def test_a_file_of_the_users_counts_more_than_a_shipped_one(tmp_path: Path, put: Put) -> None:
+    put("hermes.py", OWL)
+    assert traits_of("hermes", str(tmp_path)).provider == "acp_owl"
+
+
+def test_a_file_that_was_written_anew_is_read_anew(tmp_path: Path, put: Put) -> None:
+    put("owl.py", OWL)
+    first = traits_of("owl", str(tmp_path))
+    assert traits_of("owl", str(tmp_path)) is first
+    file = put("owl.py", OWL.replace("acp_owl", "acp_barn_owl"))
+    os.utime(file, (1, 1))
+    assert traits_of("owl", str(tmp_path)).provider == "acp_barn_owl"
+    assert first.provider == "acp_owl"
+
+
+@pytest.mark.parametrize("word", ["../owl", "Owl", "", "owl.py", "__init__", "/etc/owl"])
+def test_only_a_name_is_looked_for(word: str, tmp_path: Path, put: Put) -> None:
+    put("owl.py", OWL)
+    assert not is_runtime(word, str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("class Owl(", "SyntaxError"),
+        ("import no_such_module_of_owls", "ModuleNotFoundError"),
+        ("raise SystemExit", "SystemExit"),
+        ("x = 1", "expected one class of Traits, found none"),
+        (OWL + "class Barn(Owl): pass", "expected one class of Traits, found Owl, Barn"),
+        (OWL + "    def __init__(self): raise OSError('no nest')", "OSError: no nest"),
+    ],
+)
+def test_a_file_that_cannot_be_used_says_why(
+    text: str, told: str, tmp_path: Path, put: Put
+) -> None:
+    file = put("owl.py", text)
+    traits = traits_of("owl", str(tmp_path))
+    assert isinstance(traits, UnusableTraits)
+    assert str(file) in traits.reason
+    assert told in traits.reason
+    (finding,) = traits.inspect_home({})
+    assert finding.message == traits.reason
+
+
+def test_a_file_that_is_gone_says_so(tmp_path: Path) -> None:
+    traits = traits_of("owl", str(tmp_path))
+    assert isinstance(traits, UnusableTraits)
+    assert "no runtime 'owl'" in traits.reason
