@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-dba5c56938c9";
+export const schemaRevision = "1-5be1adcf7cd6";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -386,7 +386,8 @@ export interface Event {
   seq: string | null;
   hostRunId: string | null;
   kind: Kind;
-  source: "acp" | "api_chat" | "chat_only" | "hermes" | "mnote" | "reasonix" | "tool";
+  /** "mnote": the host itself; "tool"; else the kind of agent: "hermes", "reasonix", "acp", "chat_only", "api_chat", or a word of the user's own runtimes. */
+  source: string;
   createdAt: string;
   payload?: unknown;
   origin?: Origin;

@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-dba5c56938c9
+-- schema revision 1-5be1adcf7cd6
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -390,7 +390,7 @@
 ---@field seq string|nil
 ---@field hostRunId string|nil
 ---@field kind acphost.Kind
----@field source "acp"|"api_chat"|"chat_only"|"hermes"|"mnote"|"reasonix"|"tool"
+---@field source string "mnote": the host itself; "tool"; else the kind of agent: "hermes", "reasonix", "acp", "chat_only", "api_chat", or a word of the user's own runtimes.
 ---@field createdAt string
 ---@field payload? any
 ---@field origin? acphost.Origin
