@@ -70,11 +70,12 @@ class Model:
             name: "expired" if word == "pending" else word for name, word in self.questions.items()
         }
         self.open_tools.clear()
+        # A session that had nothing to do stays as it was, whatever is unresolved of earlier runs.
+        if self.held is None and (self.running is not None or self.waiting):
+            self.held = "host_restarted"
         if self.running is not None:
             self.ended[self.running] = "interrupted"
             self.unresolved.add(self.running)
-        if self.held is None and (self.unresolved or self.waiting):
-            self.held = "host_restarted"
         self.running, self.is_cancelling = None, False
 
 
