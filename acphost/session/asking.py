@@ -1,10 +1,7 @@
 """What becomes of forms and addresses that a session's agent puts to people."""
 
-from collections.abc import Callable
-
 import anyio
 import msgspec
-from anyio.abc import TaskGroup
 from msgspec import UNSET, Raw, UnsetType
 
 from acphost.errors import InvalidParamsError, PermissionNotFoundError, RequestCancelledError
@@ -15,7 +12,7 @@ from acphost.session.decisions import Change
 from acphost.session.questions import Questions
 from acphost.session.scribe import Scribe
 from acphost.session.state import SessionState
-from acphost.settings.model import PermissionSettings
+from acphost.session.surroundings import Surroundings
 from acphost.wire.acp_elicitation import ElicitationComplete
 from acphost.wire.event import Origin
 from acphost.wire.jsonrpc import RequestId
@@ -28,25 +25,20 @@ class Asking:
         self,
         state: SessionState,
         scribe: Scribe,
-        tasks: TaskGroup,
         questions: Questions,
-        *,
-        permissions: Callable[[], PermissionSettings],
-        is_attended: Callable[[], bool],
+        around: Surroundings,
     ) -> None:
         self._state = state
         self._scribe = scribe
-        self._tasks = tasks
         self._questions = questions
-        self._permissions = permissions
-        self._is_attended = is_attended
+        self._around = around
 
     # -- the agent --------------------------------------------------------------------------------
 
     def take(self, asked: AgentRequest) -> None:
         """`elicitation/create`: put it to people, or refuse what is not offered."""
         state, turn = self._state, self._state.turn
-        timeout = self._permissions().timeout
+        timeout = self._around.permissions().timeout
         try:
             opened, change = state.forms.open(asked, turn.run if turn else None, timeout=timeout)
         except InvalidParamsError as exc:
@@ -76,7 +68,7 @@ class Asking:
         asked, change = found
         ticket = self._write(change)
         if asked is not None:
-            self._tasks.start_soon(self._send, asked, {"action": "accept"}, ticket)
+            self._around.tasks.start_soon(self._send, asked, {"action": "accept"}, ticket)
         return True
 
     def take_withdrawal(self, connection: AgentConnection, request_id: RequestId) -> bool:
@@ -120,10 +112,10 @@ class Asking:
         asked.answer(answer)
 
     def _watch(self, elicitation_id: str, timeout: float | None) -> None:
-        if self._permissions().unattended == "reject" and not self._is_attended():
-            self._tasks.start_soon(self._decline, elicitation_id, 0.0, "unattended")
+        if self._around.permissions().unattended == "reject" and not self._around.is_attended():
+            self._around.tasks.start_soon(self._decline, elicitation_id, 0.0, "unattended")
         elif timeout is not None:
-            self._tasks.start_soon(self._decline, elicitation_id, timeout, "timeout")
+            self._around.tasks.start_soon(self._decline, elicitation_id, timeout, "timeout")
 
     async def _decline(self, elicitation_id: str, delay: float, rule: str) -> None:
         await anyio.sleep(delay)

@@ -5,20 +5,12 @@ cannot tell different stories. One task, `run`, takes the head of the queue, fin
 sees it through.
 """
 
-from collections.abc import Callable
-
 import anyio
 import msgspec
-from anyio.abc import TaskGroup
 
-from acphost.errors import (
-    AcpHostError,
-)
-from acphost.ids import Clock
-from acphost.journal.reader import Reader
+from acphost.errors import AcpHostError
 from acphost.journal.rows import RunRow, SessionRow
-from acphost.journal.writer import SessionLog, Ticket, Writer
-from acphost.provider.pool import AgentPool
+from acphost.journal.writer import SessionLog, Ticket
 from acphost.provider.process import AgentProcess
 from acphost.session import closing
 from acphost.session.asking import Asking
@@ -27,8 +19,6 @@ from acphost.session.continuity import Binder
 from acphost.session.decisions import DecisionDesk
 from acphost.session.elicitations import ElicitationDesk
 from acphost.session.ending import Ending
-from acphost.session.files import Editors
-from acphost.session.grants import Grants
 from acphost.session.hazards import Hazards
 from acphost.session.keepsakes import TITLED, keep, kept
 from acphost.session.listener import Listener
@@ -42,11 +32,10 @@ from acphost.session.scribe import Scribe, note
 from acphost.session.services import Services
 from acphost.session.silence import Watchman
 from acphost.session.state import SessionState
+from acphost.session.surroundings import Surroundings
 from acphost.session.transcript import transcript
 from acphost.session.turns import Turns
 from acphost.session.usage import UsageLedger
-from acphost.session.vault import Vault
-from acphost.settings.model import Settings
 from acphost.wire.acp import lenient
 from acphost.wire.acp_sessions import Forked
 from acphost.wire.controls import SessionConfigureParams
@@ -59,128 +48,84 @@ from acphost.wire.status import ClosedBinding
 class Conversation:
     """A session with its agent. Its public methods are the commands of the socket."""
 
-    def __init__(
-        self,
-        row: SessionRow,
-        *,
-        log: SessionLog,
-        writer: Writer,
-        reader: Reader,
-        pool: AgentPool,
-        settings: Callable[[], Settings],
-        tasks: TaskGroup,
-        now: Clock,
-        is_attended: Callable[[], bool],
-        vault: Vault,
-        editors: Editors,
-        grants: Grants,
-    ) -> None:
-        self._traits = pool.traits(row.agent_id, row.runtime)
-        self._pool = pool
-        self._reader = reader
-        self._now = now
-        self.scribe = Scribe(writer, log, row, now)
-        own = msgspec.json.decode(row.policy, type=list[PolicyRule])
-        # Its own rules first: they are the more particular ones.
-        desk = DecisionDesk(row, self._traits, now, lambda: [*own, *settings().policy.rules])
-        forms = ElicitationDesk(row, self._traits.source, now)
-        self.state = state = SessionState(row, RunQueue(settings().queue.limit), desk, forms)
-        state.usage = UsageLedger(row.usage)
+    def __init__(self, row: SessionRow, *, log: SessionLog, around: Surroundings) -> None:
+        self._around = around
+        self._traits = around.pool.traits(row.agent_id, row.runtime)
+        self.scribe = Scribe(around.writer, log, row, around.now)
+        self.state = state = self._restored(row)
         self.scribe.refresh = state.refresh
-        state.is_titled = bool(kept(row.settings, TITLED, bool))
         self._configurator = Configurator(state, self.scribe)
         self.questions = Questions(
-            state,
-            self.scribe,
-            writer,
-            tasks,
-            permissions=lambda: settings().permissions,
-            patience=self._traits.question_patience,
-            is_attended=is_attended,
+            state, self.scribe, around, patience=self._traits.question_patience
         )
-        listener = Listener(
-            state,
-            self.scribe,
-            writer,
-            self._traits,
-            now,
+        self._listener = listener = Listener(
+            state, self.scribe, around.writer, self._traits, around.now,
             deadline=self.questions.deadline,
             configurator=self._configurator,
             on_question=self.questions.watch,
             on_decided=self.questions.pass_on,
             on_dismissed=self.questions.dismiss,
-        )
+        )  # fmt: skip
         self.mcp = McpDesk(
-            row,
-            self.scribe,
-            vault,
-            configured=lambda: settings().mcp,
-            environment=lambda: pool.environment(row.agent_id),
+            row, self.scribe, around.vault,
+            configured=lambda: around.settings().mcp,
+            environment=lambda: around.pool.environment(row.agent_id),
             takes_any=not self._traits.is_stateless,
-        )
-        self.asking = Asking(
-            state,
-            self.scribe,
-            tasks,
-            self.questions,
-            permissions=lambda: settings().permissions,
-            is_attended=is_attended,
-        )
-        listener.handlers["elicitation/create"] = self.asking.take
-        listener.on_complete = self.asking.take_complete
-        listener.withdrawals.append(self.asking.take_withdrawal)
+        )  # fmt: skip
         self.binder = listener.binder = Binder(
-            self.scribe,
-            pool,
-            listener,
-            now=now,
+            self.scribe, around.pool, listener,
+            now=around.now,
             history=self._history,
             mcp=self.mcp,
-            turns_in=lambda acp_session_id: reader.turns_in(row.key, acp_session_id),
+            turns_in=self._turns_in,
             configurator=self._configurator,
             remarks=state.remarks,
-        )
-        self.services = Services(
-            state, self.scribe, listener, tasks,
-            writer=writer, pool=pool, editors=editors, grants=grants, settings=settings, now=now,
-            keep_out=vault.home,
         )  # fmt: skip
-        listener.handlers |= self.services.handlers
-        # A file or terminal first: a question about it ends with it.
-        listener.withdrawals.insert(0, self.services.errands.cancel)
-        self.binder.on_unbound = self.services.end
+        self.asking = Asking(state, self.scribe, self.questions, around)
+        self.services = Services(state, self.scribe, listener, around)
+        self._serve_agent()
         self.queue = QueueDesk(
-            state,
-            self.scribe,
-            settings=lambda: settings().queue,
-            now=now,
+            state, self.scribe,
+            settings=lambda: around.settings().queue,
+            now=around.now,
             on_retry=self.binder.leave_parked,
-        )
-        self._watchman = Watchman(state, self.scribe, self._traits, now, pool.tell)
+        )  # fmt: skip
+        self._watchman = Watchman(state, self.scribe, self._traits, around.now, around.pool.tell)
         self.turns = Turns(
-            state,
-            self.scribe,
-            self.binder,
-            self.questions,
-            pool,
-            self._traits,
-            self._watchman,
-            self.services.receipts,
-            transcript=lambda run: transcript(reader, row, before=run),
-            queue_settings=lambda: settings().queue,
-            now=now,
-        )
+            state, self.scribe, self.binder, self.questions, around.pool, self._traits,
+            self._watchman, self.services.receipts,
+            transcript=lambda run: transcript(around.reader, row, before=run),
+            queue_settings=lambda: around.settings().queue,
+            now=around.now,
+        )  # fmt: skip
+        ask, withdraw = listener.open_question, listener.withdraw_question
         self.readiness = Readiness(
-            state,
-            self.scribe,
-            self.binder,
-            self.turns,
-            pool,
-            Hazards(
-                state, self.scribe, self._traits, listener.open_question, listener.withdraw_question
-            ),
-            now=now,
-        )
+            state, self.scribe, self.binder, self.turns, around.pool,
+            Hazards(state, self.scribe, self._traits, ask, withdraw),
+            now=around.now,
+        )  # fmt: skip
+
+    def _restored(self, row: SessionRow) -> SessionState:
+        """The session as the store has it: nothing runs, nobody is asked."""
+        settings, now = self._around.settings, self._around.now
+        own = msgspec.json.decode(row.policy, type=list[PolicyRule])
+        # Its own rules first: they are the more particular ones.
+        desk = DecisionDesk(row, self._traits, now, lambda: [*own, *settings().policy.rules])
+        forms = ElicitationDesk(row, self._traits.source, now)
+        state = SessionState(row, RunQueue(settings().queue.limit), desk, forms)
+        state.usage = UsageLedger(row.usage)
+        state.is_titled = bool(kept(row.settings, TITLED, bool))
+        return state
+
+    def _serve_agent(self) -> None:
+        """Give each request of the agent its handler; what it has open ends with the binding."""
+        listener = self._listener
+        listener.handlers["elicitation/create"] = self.asking.take
+        listener.handlers |= self.services.handlers
+        listener.on_complete = self.asking.take_complete
+        # A file or terminal first: a question about it ends with it.
+        listener.withdrawals += [self.services.errands.cancel, self.asking.take_withdrawal]
+        self.binder.on_unbound = self.services.end
 
     @property
     def row(self) -> SessionRow:
@@ -188,7 +133,10 @@ class Conversation:
         return self.state.row
 
     async def _history(self, run: RunRow | None) -> Packet | None:
-        return await build_packet(self._reader, self.row, before=run)
+        return await build_packet(self._around.reader, self.row, before=run)
+
+    async def _turns_in(self, acp_session_id: str) -> int:
+        return await self._around.reader.turns_in(self.row.key, acp_session_id)
 
     # -- commands ---------------------------------------------------------------------------------
 
@@ -203,7 +151,7 @@ class Conversation:
             return None
         if turn.run.cancel_requested_at is not None:
             return None
-        turn.run.cancel_requested_at = self._now()
+        turn.run.cancel_requested_at = self._around.now()
         turn.hold_queue = hold_queue
         turn.dismissed, change = state.cancel_decisions(origin)
         asked = note(Kind.RUN_CANCEL_REQUESTED, {"by": origin}, run=turn.run, origin=origin)
@@ -229,7 +177,7 @@ class Conversation:
         self.binder.leave_parked()
         self.readiness.give_up()  # a start that hangs is what a reset is for
         self.state.trouble = None
-        self._pool.reset(self.row.agent_id)
+        self._around.pool.reset(self.row.agent_id)
         if binding is not None:
             self.binder.unbind(ErrorWord.RUNTIME_RESET, status="closed")
         if is_cold:
@@ -243,7 +191,7 @@ class Conversation:
         self.state.wake()
         if binding is not None:
             # Before anything is awaited: the next run must find that process on its way out.
-            await self._pool.retire(binding.process)
+            await self._around.pool.retire(binding.process)
         await self.scribe.durable(ticket)
         return closed
 

@@ -112,10 +112,9 @@ class DecisionDesk:
             request = lenient(PermissionRequest, raw)
         except msgspec.DecodeError:
             request = PermissionRequest()
-        run_of = None if run is None else run_ref(run)
         if not request.options:
             draft = Draft(
-                Kind.EVIDENCE, raw, run_of, self._traits.source,
+                Kind.EVIDENCE, raw, run_ref(run) if run else None, self._traits.source,
                 b'{"evidence":"permission_without_options"}', None, classify(raw),
             )  # fmt: skip
             return Opened(Change([draft], []))
@@ -126,32 +125,17 @@ class DecisionDesk:
         decided = decide(subject, self._rules() if by_rules else ())
         chosen = _offered(request.options, decided)
         now = self._now()
-        row = DecisionRow(
-            permission_id=mint("perm"),
-            kind=host_kind or kind,
-            session_key=self._session.key,
-            session_id=self._session.session_id,
-            run_key=None if run is None else run.key,
-            run_id=None if run is None else run.run_id,
-            tool_call_key=key,
-            options=encode(request.options),
-            # The whole request is in the event; a diff of megabytes need not be kept twice.
-            request=encode({"toolCall": _shown(request.tool_call, call), "subject": subject}),
-            created_at=now,
-            expires_at=None if timeout is None else now + int(timeout * 1000),
-        )
+        row = pending(mint("perm"), host_kind or kind, self._session, run, now, timeout)
+        row.tool_call_key = key
+        row.options = encode(request.options)
+        # The whole request is in the event; a diff of megabytes need not be kept twice.
+        row.request = encode({"toolCall": _shown(request.tool_call, call), "subject": subject})
         question = OpenQuestion(row, asked, request.options)
         self._open[row.permission_id] = question
-        payload = (b'{"permissionId":%b,"kind":%b,"toolCall":%b,"options":%b,"request":%b}') % (
-            encode(row.permission_id),
-            encode(row.kind),
-            _member(raw, "toolCall", b"null"),
-            _member(raw, "options", b"[]"),
-            raw,
-        )
-        source = self._traits.source if host_kind is None else HOST
+        payload = _told(row, raw)
         draft = Draft(
-            Kind.PERMISSION_REQUESTED, payload, run_of, source,
+            Kind.PERMISSION_REQUESTED, payload, run_ref(run) if run else None,
+            self._traits.source if host_kind is None else HOST,
             _host_facts(key, call, decided, chosen), None, classify(payload),
         )  # fmt: skip
         change = Change([draft], [save_decision(row)])
@@ -284,6 +268,23 @@ class DecisionDesk:
         return Change([draft], [save_decision(row)])
 
 
+def pending(
+    decision_id: str, kind: str, session: SessionRow, run: RunRow | None, now: int,
+    timeout: float | None,
+) -> DecisionRow:  # fmt: skip
+    """A decision that somebody has to make from `now` (ms) on, within `timeout` seconds."""
+    return DecisionRow(
+        permission_id=decision_id,
+        kind=kind,
+        session_key=session.key,
+        session_id=session.session_id,
+        run_key=None if run is None else run.key,
+        run_id=None if run is None else run.run_id,
+        created_at=now,
+        expires_at=None if timeout is None else now + int(timeout * 1000),
+    )
+
+
 def withdrawal(row: DecisionRow, reason: str) -> Draft:
     """The event that closes a question without an answer."""
     kind, name = Kind.PERMISSION_EXPIRED, "permissionId"
@@ -304,6 +305,17 @@ def already_resolved(row: DecisionRow) -> AlreadyResolvedError:
         outcome=row.outcome,
         optionId=row.option_id,
         status=row.status,
+    )
+
+
+def _told(row: DecisionRow, raw: bytes) -> bytes:
+    """The payload of the event: what people decide by, and the request as the agent wrote it."""
+    return b'{"permissionId":%b,"kind":%b,"toolCall":%b,"options":%b,"request":%b}' % (
+        encode(row.permission_id),
+        encode(row.kind),
+        _member(raw, "toolCall", b"null"),
+        _member(raw, "options", b"[]"),
+        raw,
     )
 
 

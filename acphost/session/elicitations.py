@@ -18,7 +18,7 @@ from acphost.journal.rows import DecisionRow, RunRow, SessionRow
 from acphost.journal.statements import save_decision
 from acphost.provider.connection import AgentConnection
 from acphost.provider.switchboard import AgentRequest
-from acphost.session.decisions import ELICITATION, Change, withdrawal
+from acphost.session.decisions import ELICITATION, Change, pending, withdrawal
 from acphost.session.forms import Form, fill, read_form
 from acphost.session.scribe import encode, note, run_ref
 from acphost.wire.acp import lenient
@@ -73,25 +73,14 @@ class ElicitationDesk:
         except msgspec.DecodeError as exc:
             raise InvalidParamsError(str(exc)) from exc
         form, host = _understood(request)
-        now = self._now()
         elicitation_id = mint("elic")
         shown: dict[str, object] = {"mode": request.mode, "message": request.message}
         if form is not None:
             shown["requestedSchema"] = request.requested_schema
         else:
             shown |= {"url": request.url, "host": host}
-        row = DecisionRow(
-            permission_id=elicitation_id,
-            kind=ELICITATION,
-            session_key=self._session.key,
-            session_id=self._session.session_id,
-            run_key=None if run is None else run.key,
-            run_id=None if run is None else run.run_id,
-            tool_call_key=request.tool_call_id,
-            request=encode(shown),
-            created_at=now,
-            expires_at=None if timeout is None else now + int(timeout * 1000),
-        )
+        row = pending(elicitation_id, ELICITATION, self._session, run, self._now(), timeout)
+        row.tool_call_key, row.request = request.tool_call_id, encode(shown)
         opened = OpenElicitation(row, asked, request, form)
         self._open[elicitation_id] = opened
         payload = b'{"elicitationId":%b,"mode":%b,"message":%b,"host":%b,"request":%b}' % (

@@ -25,6 +25,7 @@ from acphost.session.grants import Grants
 from acphost.session.locks import KeyedLocks
 from acphost.session.queue import Waiting
 from acphost.session.scribe import note
+from acphost.session.surroundings import Surroundings
 from acphost.session.vault import Vault
 from acphost.settings.model import Settings
 from acphost.wire.event import Kind, Origin
@@ -113,25 +114,21 @@ class House:
         """Have a session worked on from here on. Raises ShuttingDownError."""
         if self._tasks is None or self.is_closing:
             raise ShuttingDownError("the daemon is stopping")
-        conversation = Conversation(
-            row,
-            log=SessionLog(row.key, row.session_id, seq),
-            writer=self._store.writer,
-            reader=self._store.reader,
-            pool=self._pool,
-            settings=self._options.settings,
-            tasks=self._tasks,
-            now=self._now,
-            is_attended=self._options.is_attended,
-            vault=self.vault,
-            editors=self._options.editors,
-            grants=self.grants,
-        )
+        log = SessionLog(row.key, row.session_id, seq)
+        conversation = Conversation(row, log=log, around=self._surroundings(self._tasks))
         self._conversations[row.session_id] = conversation
         self.workspaces[row.session_id] = row.workspace_id
         scope = self._scopes[row.session_id] = anyio.CancelScope()
         self._tasks.start_soon(_supervise, conversation, scope)
         return conversation
+
+    def _surroundings(self, tasks: TaskGroup) -> Surroundings:
+        options = self._options
+        return Surroundings(
+            writer=self._store.writer, reader=self._store.reader, pool=self._pool, tasks=tasks,
+            settings=options.settings, now=options.now, is_attended=options.is_attended,
+            vault=options.vault, editors=options.editors, grants=self.grants,
+        )  # fmt: skip
 
     # -- sessions ---------------------------------------------------------------------------------
 

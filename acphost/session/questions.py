@@ -1,19 +1,16 @@
 """What becomes of the questions of a session's agent: answered by people, by time, or withdrawn."""
 
-from collections.abc import Callable
-
 import anyio
-from anyio.abc import TaskGroup
 
 from acphost.errors import PermissionNotFoundError
-from acphost.journal.writer import Ticket, Writer
+from acphost.journal.writer import Ticket
 from acphost.provider.switchboard import Asked
 from acphost.session.decisions import CANCELLED, Deadline
 from acphost.session.elicitations import DISMISSED
 from acphost.session.listener import settled
 from acphost.session.scribe import Scribe
 from acphost.session.state import SessionState
-from acphost.settings.model import PermissionSettings
+from acphost.session.surroundings import Surroundings
 from acphost.wire.event import Origin
 
 
@@ -24,20 +21,15 @@ class Questions:
         self,
         state: SessionState,
         scribe: Scribe,
-        writer: Writer,
-        tasks: TaskGroup,
+        around: Surroundings,
         *,
-        permissions: Callable[[], PermissionSettings],
         patience: float | None,
-        is_attended: Callable[[], bool],
     ) -> None:
+        """`patience` (seconds): how long the agent waits for an answer; None: for ever."""
         self._state = state
         self._scribe = scribe
-        self._writer = writer
-        self._tasks = tasks
-        self._permissions = permissions
+        self._around = around
         self._patience = patience
-        self._is_attended = is_attended
 
     async def answer(
         self, permission_id: str, option_id: str, *, origin: Origin | None, rule: str | None = None
@@ -57,7 +49,7 @@ class Questions:
 
     def pass_on(self, asked: Asked, option_id: str, ticket: Ticket) -> None:
         """A rule has answered: tell the agent once that is on disk."""
-        self._tasks.start_soon(self._tell, asked, option_id, ticket)
+        self._around.tasks.start_soon(self._tell, asked, option_id, ticket)
 
     async def _tell(self, asked: Asked, option_id: str, ticket: Ticket) -> None:
         await self._scribe.durable(ticket)
@@ -68,7 +60,7 @@ class Questions:
 
         An agent that stops waiting is told before that: an answer it does not hear is none.
         """
-        timeout = self._permissions().timeout
+        timeout = self._around.permissions().timeout
         if self._patience is not None and (timeout is None or timeout > self._patience):
             return Deadline(self._patience, "agent_timeout")
         return None if timeout is None else Deadline(timeout, "timeout")
@@ -76,10 +68,10 @@ class Questions:
     def watch(self, permission_id: str) -> None:
         """A question was opened: see to it that it is not forgotten, where so configured."""
         deadline = self.deadline()
-        if self._permissions().unattended == "reject" and not self._is_attended():
-            self._tasks.start_soon(self._reject, permission_id, 0.0, "unattended")
+        if self._around.permissions().unattended == "reject" and not self._around.is_attended():
+            self._around.tasks.start_soon(self._reject, permission_id, 0.0, "unattended")
         elif deadline is not None:
-            self._tasks.start_soon(self._reject, permission_id, *deadline)
+            self._around.tasks.start_soon(self._reject, permission_id, *deadline)
 
     async def _reject(self, permission_id: str, delay: float, rule: str) -> None:
         """Say no by an offered option; without one the question stays open."""
@@ -95,11 +87,11 @@ class Questions:
     def dismiss(self, asked: list[Asked], ticket: Ticket) -> None:
         """No person will answer these; their agent is told, as it would be by a person."""
         if asked:
-            self._tasks.start_soon(self.answer_cancelled, asked, ticket)
+            self._around.tasks.start_soon(self.answer_cancelled, asked, ticket)
 
     async def answer_cancelled(self, asked: list[Asked], ticket: Ticket) -> None:
         """Answer these `cancelled` once that is on disk."""
-        await settled(self._writer, ticket)
+        await settled(self._around.writer, ticket)
         while asked:
             request = asked.pop()
             is_form = request.method == "elicitation/create"

@@ -1,26 +1,20 @@
 """What a session's agent may ask of the host beside permission: files, and what comes with them."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 import msgspec
-from anyio.abc import TaskGroup
 
-from acphost.ids import Clock
-from acphost.journal.writer import Writer
-from acphost.provider.pool import AgentPool
 from acphost.provider.switchboard import AgentRequest
 from acphost.session.deeds import Deeds
 from acphost.session.errands import Errands
-from acphost.session.files import Editors, FileDesk
+from acphost.session.files import FileDesk
 from acphost.session.gate import Gate
-from acphost.session.grants import Grants
 from acphost.session.listener import Listener
 from acphost.session.receipts import Receipts
 from acphost.session.scribe import Scribe
 from acphost.session.state import SessionState
+from acphost.session.surroundings import Surroundings
 from acphost.session.terminals import TerminalDesk
-from acphost.settings.model import Settings
 from acphost.workspace.roots import Roots
 
 
@@ -32,53 +26,36 @@ class Services:
         state: SessionState,
         scribe: Scribe,
         listener: Listener,
-        tasks: TaskGroup,
-        *,
-        writer: Writer,
-        pool: AgentPool,
-        editors: Editors,
-        grants: Grants,
-        settings: Callable[[], Settings],
-        now: Clock,
-        keep_out: Path,
+        around: Surroundings,
     ) -> None:
-        """`keep_out` is the daemon's own folder: nothing in it is an agent's."""
+        settings = around.settings
+        traits = around.pool.traits(state.row.agent_id, state.row.runtime)
         self._row = row = state.row
-        self._grants = grants
-        self.errands = Errands(tasks)
+        self._grants = around.grants
+        self.errands = Errands(around.tasks)
         self._gate = Gate(state.desk.consents, listener.open_question, listener.withdraw_question)
-        deeds = Deeds(state, scribe, now)
+        deeds = Deeds(state, scribe, around.now)
         self.receipts = Receipts(
-            row,
-            tasks,
-            state.desk.consents,
-            is_watching=lambda: (
-                settings().files.watch and not pool.traits(row.agent_id, row.runtime).is_stateless
-            ),
+            row, around.tasks, state.desk.consents,
+            is_watching=lambda: settings().files.watch and not traits.is_stateless,
             roots=self.roots,
-        )
+        )  # fmt: skip
         self._files = FileDesk(
-            state.row.session_id,
-            editors,
-            self._gate,
-            deeds,
+            row.session_id, around.editors, self._gate, deeds,
             settings=lambda: settings().files,
             roots=self.roots,
             on_written=self.receipts.note_written,
-            keep_out=keep_out,
-        )
+            # The daemon's own folder: nothing in it is an agent's.
+            keep_out=around.vault.home,
+        )  # fmt: skip
         self.terminals = TerminalDesk(
-            row,
-            writer,
-            tasks,
-            self._gate,
-            deeds,
+            row, around.writer, around.tasks, self._gate, deeds,
             settings=lambda: settings().terminals,
             roots=self.roots,
-            environment=lambda: pool.environment(row.agent_id),
+            environment=lambda: around.pool.environment(row.agent_id),
             on_started=self.receipts.note_command,
-            now=now,
-        )
+            now=around.now,
+        )  # fmt: skip
 
     @property
     def handlers(self) -> Mapping[str, Callable[[AgentRequest], object]]:
