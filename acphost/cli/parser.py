@@ -248,15 +248,18 @@ def _reading_commands(command: Command) -> None:
     )
     agents.add_argument("--json", action="store_true", help="print what was found as it is")
 
-    queue = command("queue", "show, hold or release what waits in a session")
+    queue = command("queue", "show, hold, release, edit or reorder what waits in a session")
     queue.add_argument("session", metavar="SESSION")
     queue.add_argument(
-        "action",
-        nargs="?",
-        choices=["list", "hold", "release"],
-        default="list",
+        "action", nargs="?", choices=["list", "hold", "release", "edit", "move"], default="list",
         help="default: list",
-    )
+    )  # fmt: skip
+    queue.add_argument("run", metavar="RUN", nargs="?", help="the waiting run to edit or move")
+    queue.add_argument(
+        "words", metavar="TEXT|PLACE", nargs="*",
+        help="edit: the new text, - for stdin, nothing for your editor; "
+        "move: first (default), last, or a number as listed",
+    )  # fmt: skip
     queue.add_argument("--json", action="store_true", help="print the items as they are")
 
     grants = command("grants", "show, grant or take back folders that agents may use")

@@ -1,11 +1,16 @@
-"""`acphost queue`: what waits in a session."""
+"""`acphost queue`: what waits in a session, in which order, and what it will say."""
+
+import sys
 
 import anyio
+import msgspec
+from anyio import to_thread
 
-from acphost.cli.daemon import find_session, reach
-from acphost.cli.exits import Exit
+from acphost.cli.daemon import find_session, pick, reach
+from acphost.cli.exits import CommandError, Exit
 from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
+from acphost.cli.scratchpad import edited
 from acphost.cli.screen import age, err, one_line, out, short, table
 from acphost.wire.host import QueuedRun
 
@@ -14,6 +19,8 @@ _PREVIEW = 60
 
 def run(options: Options) -> int:
     """Run the command."""
+    if options.action in ("edit", "move") and options.run is None:
+        raise CommandError(f"which run? acphost queue SESSION {options.action} RUN …", Exit.USAGE)
     items = anyio.run(_queue, options)
     if options.json:
         print_json({"items": items})
@@ -45,4 +52,37 @@ async def _queue(options: Options) -> list[QueuedRun]:
             await client.queue_hold(session.session_id, "held by hand")
         elif options.action == "release":
             await client.queue_release(session.session_id)
+        items = (await client.queue_list(session.session_id)).items
+        if options.action not in ("edit", "move"):
+            return items
+        found = pick(options.run, [each.run_id for each in items], "waiting run")
+        item = next(each for each in items if each.run_id == found)
+        if options.action == "move":
+            place = _place(options.words, items)
+            await client.queue_move(found, place, expected_rev=item.rev)
+        else:
+            text = await to_thread.run_sync(_new_text, options.words, item)
+            await client.queue_edit(found, text, expected_rev=item.rev)
         return (await client.queue_list(session.session_id)).items
+
+
+def _place(words: list[str], items: list[QueuedRun]) -> int:
+    """The position that is meant: `first`, `last`, or a number as the list shows it."""
+    (word,) = words or ["first"]
+    if word in ("first", "last"):
+        return items[0 if word == "first" else -1].position
+    if not word.isdecimal():
+        raise CommandError(f"no place {word!r}: first, last, or a number as listed", Exit.USAGE)
+    return int(word)
+
+
+def _new_text(words: list[str], item: QueuedRun) -> str:
+    """What was given, what stdin holds for -, or what comes out of an editor."""
+    if words == ["-"]:
+        return sys.stdin.read()
+    if words:
+        return " ".join(words)
+    blocks = msgspec.json.decode(item.payload, type=list[dict[str, object]])
+    if [block.get("type") for block in blocks] != ["text"]:
+        raise CommandError("it is more than a text; give the new text after RUN to replace it all")
+    return edited(str(blocks[0].get("text", "")))

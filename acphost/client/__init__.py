@@ -7,7 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from acphost.client.calls import Listing, RunEvents
+    from acphost.client.asking import Listing
+    from acphost.client.calls import RunEvents
     from acphost.client.client import Client, State
     from acphost.client.connecting import connect, socket_path
     from acphost.client.failures import HostRemoteError
@@ -36,7 +37,8 @@ __all__ = [
 ]
 
 _HOMES = {
-    "acphost.client.calls": ("Listing", "RunEvents"),
+    "acphost.client.asking": ("Listing",),
+    "acphost.client.calls": ("RunEvents",),
     "acphost.client.client": ("Client", "State"),
     "acphost.client.connecting": ("connect", "socket_path"),
     "acphost.client.failures": ("HostRemoteError",),

@@ -1,13 +1,13 @@
 """The methods of the socket as typed calls."""
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Literal, NamedTuple
 
-import msgspec
+from msgspec import UNSET, UnsetType
 
+from acphost.client.asking import Listing, decoded, raws
 from acphost.client.library import LibraryCalls
-from acphost.client.params import Params
+from acphost.client.queue import QueueCalls
 from acphost.ids import mint
 from acphost.wire import controls, host, params
 from acphost.wire.agents import AgentCheck, AgentList, AgentProbe
@@ -22,15 +22,6 @@ from acphost.wire.status import RuntimeReset, RuntimeStatus
 from acphost.wire.trouble import RuntimeHealth, RuntimeLogs, RuntimeLogsParams
 from acphost.wire.usage import UsageProjection
 
-T = TypeVar("T")
-
-
-class Listing(NamedTuple, Generic[T]):
-    """One page of a list; `next_cursor` asks for the next one."""
-
-    items: list[T]
-    next_cursor: str | None
-
 
 class RunEvents(NamedTuple):
     """A stretch of a run's events, and where the session stands."""
@@ -40,21 +31,11 @@ class RunEvents(NamedTuple):
     has_more: bool
 
 
-class Calls(LibraryCalls):
+class Calls(LibraryCalls, QueueCalls):
     """One method here is one method there; errors of the daemon are raised by their word.
 
     Calls that do no harm twice are sent again when the connection was lost before the answer.
     """
-
-    @abstractmethod
-    async def request(
-        self, method: str, params: Params, result: type[T], *, repeat: bool = False
-    ) -> T:
-        """Call a method and decode its result."""
-
-    async def _page(self, method: str, given: Params, item: type[T]) -> Listing[T]:
-        page = await self.request(method, given, host.Page, repeat=True)
-        return Listing(_decoded(page.items, item), page.next_cursor)
 
     # -- host and agents --------------------------------------------------------------------------
 
@@ -110,7 +91,7 @@ class Calls(LibraryCalls):
             cwd=cwd,
             title=title,
             profile=profile,
-            mcp_servers=_raws(mcp_servers),
+            mcp_servers=raws(mcp_servers),
             start=start,
         )
         return await self.request("session/create", given, host.Session)
@@ -124,8 +105,8 @@ class Calls(LibraryCalls):
         self,
         session_id: str,
         *,
-        mode: str | msgspec.UnsetType | None = msgspec.UNSET,
-        model: str | msgspec.UnsetType | None = msgspec.UNSET,
+        mode: str | UnsetType | None = UNSET,
+        model: str | UnsetType | None = UNSET,
         options: Mapping[str, str | bool | None] | None = None,
     ) -> host.Session:
         """Set mode, model or config options of the agent, and keep that for its next starts."""
@@ -138,7 +119,7 @@ class Calls(LibraryCalls):
         self, filters: params.SessionListParams | None = None
     ) -> Listing[host.Session]:
         """A page of sessions, those with an active run first."""
-        return await self._page("session/list", filters, host.Session)
+        return await self.page("session/list", filters, host.Session)
 
     async def active_run(self, session_id: str) -> host.ActiveRun:
         """What a client that comes back asks first."""
@@ -168,7 +149,7 @@ class Calls(LibraryCalls):
             agent_id=agent_id,
             cwd=cwd,
             text=prompt if isinstance(prompt, str) else None,
-            prompt=None if isinstance(prompt, str) else _raws(prompt),
+            prompt=None if isinstance(prompt, str) else raws(prompt),
             hold_after=hold_after,
         )
         return await self.request("run/create", given, host.Run, repeat=True)
@@ -180,7 +161,7 @@ class Calls(LibraryCalls):
 
     async def list_runs(self, filters: params.RunListParams | None = None) -> Listing[host.Run]:
         """A page of runs, newest first."""
-        return await self._page("run/list", filters, host.Run)
+        return await self.page("run/list", filters, host.Run)
 
     async def run_events(
         self, run_id: str, *, after_seq: Position = 0, limit: int = 500
@@ -188,7 +169,7 @@ class Calls(LibraryCalls):
         """Events of a run behind `after_seq`, oldest first."""
         given = params.RunEventsParams(host_run_id=run_id, after_seq=after_seq, limit=limit)
         page = await self.request("run/events", given, host.EventsPage, repeat=True)
-        return RunEvents(_decoded(page.events, Event), parse_position(page.head_seq), page.has_more)
+        return RunEvents(decoded(page.events, Event), parse_position(page.head_seq), page.has_more)
 
     async def wait(self, run_id: str, *, timeout_ms: int | None = None) -> host.Run:
         """The run once it is over, or as it is after `timeout_ms`."""
@@ -219,23 +200,6 @@ class Calls(LibraryCalls):
         given = params.RunParams(host_run_id=run_id)
         return await self.request("run/dismiss", given, host.Run, repeat=True)
 
-    # -- queue ------------------------------------------------------------------------------------
-
-    async def queue_list(self, session_id: str) -> Listing[host.QueuedRun]:
-        """What waits in a session."""
-        given = params.QueueListParams(session_id=session_id)
-        return await self._page("queue/list", given, host.QueuedRun)
-
-    async def queue_hold(self, session_id: str, reason: str | None = None) -> host.Session:
-        """Let nothing start until released."""
-        given = params.QueueHoldParams(session_id=session_id, reason=reason)
-        return await self.request("queue/hold", given, host.Session, repeat=True)
-
-    async def queue_release(self, session_id: str) -> host.Session:
-        """Let the queue go on."""
-        given = params.SessionParams(session_id=session_id)
-        return await self.request("queue/release", given, host.Session, repeat=True)
-
     # -- agents -----------------------------------------------------------------------------------
 
     async def check_agent(self, agent_id: str) -> AgentCheck:
@@ -264,7 +228,7 @@ class Calls(LibraryCalls):
         self, filters: params.PermissionListParams | None = None
     ) -> Listing[host.Decision]:
         """A page of questions that agents put to people, pending ones if nothing else is said."""
-        return await self._page("permission/list", filters, host.Decision)
+        return await self.page("permission/list", filters, host.Decision)
 
     async def respond(self, permission_id: str, option_id: str) -> host.Decision:
         """Answer a question; raises AlreadyResolvedError if somebody was first."""
@@ -290,7 +254,7 @@ class Calls(LibraryCalls):
 
     async def list_jobs(self, session_id: str | None = None) -> Listing[Job]:
         """The commands that agents run through the host."""
-        return await self._page("job/list", JobListParams(session_id=session_id), Job)
+        return await self.page("job/list", JobListParams(session_id=session_id), Job)
 
     async def stop_job(self, job_id: str) -> Job:
         """End a command."""
@@ -303,7 +267,7 @@ class Calls(LibraryCalls):
 
     async def list_grants(self) -> Listing[Grant]:
         """The folders that agents may use beside those of their sessions."""
-        return await self._page("grant/list", params.NoParams(), Grant)
+        return await self.page("grant/list", params.NoParams(), Grant)
 
     async def add_grant(self, path: str, *, access: Access = "write") -> Grant:
         """Let agents use a folder."""
@@ -340,7 +304,7 @@ class Calls(LibraryCalls):
     async def processes(self, session_id: str | None = None) -> list[ProcessRecord]:
         """The agents' processes and what they started, with memory and age."""
         given = params.ProcessesParams(session_id=session_id)
-        return (await self._page("runtime/processes", given, ProcessRecord)).items
+        return (await self.page("runtime/processes", given, ProcessRecord)).items
 
     async def trouble(self, session_id: str | None = None, *, limit: int = 50) -> RuntimeLogs:
         """What went wrong lately, the newest first: complaints, failed tools, refusals."""
@@ -353,12 +317,4 @@ class Calls(LibraryCalls):
 
     async def statuses(self) -> list[RuntimeStatus]:
         """The same of all sessions."""
-        return (await self._page("runtime/status", None, RuntimeStatus)).items
-
-
-def _raws(values: Sequence[object]) -> list[msgspec.Raw]:
-    return [msgspec.Raw(msgspec.json.encode(value)) for value in values]
-
-
-def _decoded(items: Sequence[msgspec.Raw], kind: type[T]) -> list[T]:
-    return [msgspec.json.decode(item, type=kind) for item in items]
+        return (await self.page("runtime/status", None, RuntimeStatus)).items

@@ -1,24 +1,13 @@
 """The calls that are about sessions as things: named, kept, copied, found, deleted."""
 
-from abc import ABC, abstractmethod
-from typing import TypeVar
-
 from msgspec import UNSET, UnsetType
 
-from acphost.client.params import Params
+from acphost.client.asking import Asking
 from acphost.wire import host, library
 
-T = TypeVar("T")
 
-
-class LibraryCalls(ABC):
+class LibraryCalls(Asking):
     """One method here is one method there."""
-
-    @abstractmethod
-    async def request(
-        self, method: str, params: Params, result: type[T], *, repeat: bool = False
-    ) -> T:
-        """Call a method and decode its result."""
 
     async def rename(self, session_id: str, title: str | None) -> host.Session:
         """Give a session a title; None leaves it to the agent."""

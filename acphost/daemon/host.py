@@ -33,6 +33,7 @@ from acphost.session.logbook import Logbook
 from acphost.session.logins import Logins
 from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries
+from acphost.session.queue_commands import QueueCommands
 from acphost.session.status import StatusBoard
 from acphost.settings.model import Settings
 from acphost.transport import processes
@@ -80,6 +81,7 @@ class DaemonHost:
         self.is_ready = False
         self.house = house
         self.commands = Commands(store, pool, house, vault=house.vault, now=epoch_ms)
+        self.queue = QueueCommands(store, house)
         self.queries = Queries(store, house)
         self.upkeep = Upkeep(store, house, settings_now)
         self.board = StatusBoard(house, self.queries, pool, settings_now, epoch_ms)

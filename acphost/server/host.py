@@ -15,6 +15,7 @@ from acphost.session.logbook import Logbook
 from acphost.session.logins import Logins
 from acphost.session.processes import ProcessBoard
 from acphost.session.queries import Queries
+from acphost.session.queue_commands import QueueCommands
 from acphost.session.status import StatusBoard
 from acphost.wire.agents import AgentList
 from acphost.wire.daemon import BackupDone, HostInfo, Limits, Pong, Reloaded, RetentionDone
@@ -27,6 +28,7 @@ class Host(Protocol):
 
     house: House
     commands: Commands
+    queue: QueueCommands
     queries: Queries
     board: StatusBoard
     processes: ProcessBoard

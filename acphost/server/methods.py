@@ -18,6 +18,7 @@ from acphost.server.areas.agents import AgentMethods
 from acphost.server.areas.decisions import DecisionMethods
 from acphost.server.areas.events import EventMethods
 from acphost.server.areas.host import HostMethods
+from acphost.server.areas.queue import QueueMethods
 from acphost.server.areas.runs import RunMethods
 from acphost.server.areas.runtime import RuntimeMethods
 from acphost.server.areas.sessions import SessionMethods
@@ -56,6 +57,7 @@ class Methods:
             *AgentMethods(host).rows(),
             *SessionMethods(host).rows(),
             *RunMethods(host).rows(),
+            *QueueMethods(host).rows(),
             *EventMethods(host).rows(),
             *DecisionMethods(host).rows(),
             *RuntimeMethods(host).rows(),

@@ -159,7 +159,7 @@ class Commands:
 
         Raises ConflictError if the key was used for something else.
         """
-        content, preview = requests.prompt_of(params)
+        content, preview = requests.prompt_of(params.prompt, params.text)
         target = requests.target_of(params)
         fingerprint = requests.fingerprint(content, params, target)
         key = requests.idempotency_key(origin.actor_id, params)
@@ -293,17 +293,7 @@ class Commands:
         if health.since is not None:
             raise health.error()
 
-    # -- queue and decisions ----------------------------------------------------------------------
-
-    async def hold_queue(self, session_id: str, reason: str | None, origin: Origin) -> None:
-        """Let nothing further start in a session."""
-        conversation = await self._house.conversation(session_id)
-        await self._store.writer.durable(conversation.queue.hold(reason, origin))
-
-    async def release_queue(self, session_id: str, origin: Origin) -> None:
-        """Let the session's queue go on."""
-        conversation = await self._house.conversation(session_id)
-        await self._store.writer.durable(conversation.queue.release(origin))
+    # -- decisions --------------------------------------------------------------------------------
 
     async def respond(self, permission_id: str, option_id: str, origin: Origin) -> DecisionRow:
         """Answer a question; the first valid answer wins.

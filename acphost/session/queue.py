@@ -57,6 +57,25 @@ class RunQueue:
                 return self._waiting.pop(index)
         return None
 
+    def move(self, run_id: str, place: int) -> list[RunRow]:
+        """Put a waiting run at a place, 0 for the head; returns the runs whose order that changed.
+
+        The orders that were given stay the same ones, so that none is ever given twice.
+        """
+        moved = self._waiting.pop(self.place_of(run_id))
+        orders = sorted(each.run.queue_order for each in (*self._waiting, moved))
+        self._waiting.insert(place, moved)
+        changed = []
+        for each, order in zip(self._waiting, orders, strict=True):
+            if each.run.queue_order != order:
+                each.run.queue_order = order
+                changed.append(each.run)
+        return changed
+
+    def place_of(self, run_id: str) -> int:
+        """How many wait before a waiting run."""
+        return next(n for n, each in enumerate(self._waiting) if each.run.run_id == run_id)
+
     def find(self, run_id: str) -> Waiting | None:
         """The waiting run of that id."""
         return next((each for each in self._waiting if each.run.run_id == run_id), None)

@@ -92,6 +92,41 @@ class QueueDesk:
         self._state.announce_end(run)
         return ticket
 
+    def edit(
+        self, waiting: Waiting, content: bytes, preview: str, *, expected_rev: int, origin: Origin
+    ) -> Ticket:
+        """Let a waiting run send something else. Raises ConflictError.
+
+        Its key goes on meaning what it was made for: a repeated `run/create` still finds it.
+        """
+        if content == waiting.content:
+            return self._scribe.write([])
+        self._changed(waiting.run, expected_rev)
+        waiting.content, waiting.run.preview = content, preview
+        draft = self._queue_changed("edited", origin, runId=waiting.run.run_id, prompt=Raw(content))
+        kept = save_prompt(waiting.run.key, content)
+        return self._scribe.write([draft], runs=[waiting.run], statements=[kept])
+
+    def move(self, waiting: Waiting, position: int, *, expected_rev: int, origin: Origin) -> Ticket:
+        """Put a waiting run at a position; the running turn has the first. Raises ConflictError."""
+        queue, run = self._state.queue, waiting.run
+        place = min(max(position - (1 if self._state.turn else 0), 0), len(queue) - 1)
+        if place == queue.place_of(run.run_id):
+            return self._scribe.write([])
+        self._changed(run, expected_rev)
+        moved = queue.move(run.run_id, place)
+        self._state.wake()
+        draft = self._queue_changed("moved", origin, runId=run.run_id)
+        return self._scribe.write([draft], runs=moved)
+
+    def _changed(self, run: RunRow, expected_rev: int) -> None:
+        if run.queue_rev != expected_rev:
+            raise ConflictError(
+                f"run {run.run_id} was changed meanwhile; look at it again", rev=run.queue_rev
+            )
+        run.queue_rev += 1
+        self._row.queue_rev += 1
+
     def hold(self, reason: str | None, origin: Origin) -> Ticket:
         """Let nothing further start until `release`; what runs goes on."""
         told = f"{USER_HOLD}: {reason}" if reason else USER_HOLD
@@ -135,7 +170,7 @@ class QueueDesk:
         was, self._row.held_reason = self._row.held_reason, None
         return note(Kind.QUEUE_RELEASED, {"reason": reason, "was": was}, origin=origin)
 
-    def _queue_changed(self, reason: str, origin: Origin | None = None) -> Draft:
+    def _queue_changed(self, reason: str, origin: Origin | None = None, **more: object) -> Draft:
         items = [waiting.run.run_id for waiting in self._state.queue]
-        payload = {"items": items, "rev": self._row.queue_rev, "reason": reason}
+        payload = {"items": items, "rev": self._row.queue_rev, "reason": reason, **more}
         return note(Kind.QUEUE_CHANGED, payload, origin=origin)

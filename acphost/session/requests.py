@@ -43,19 +43,19 @@ def default_workspace(cwd: str) -> str:
     return "local:" + hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
 
 
-def prompt_of(params: RunCreateParams) -> tuple[bytes, str]:
+def prompt_of(prompt: Sequence[Raw] | None, text: str | None) -> tuple[bytes, str]:
     """The content of a run as JSON blocks, and a line to recognise it by.
 
     Raises InvalidParamsError unless exactly one of `prompt` and `text` says something.
     """
-    if (params.prompt is None) == (params.text is None):
+    if (prompt is None) == (text is None):
         raise InvalidParamsError("expected either `prompt` or `text` - at `$`")
-    if params.text is not None:
-        if not params.text.strip():
+    if text is not None:
+        if not text.strip():
             raise InvalidParamsError("expected a text that is not empty - at `$.text`")
-        block = {"type": "text", "text": params.text}
-        return msgspec.json.encode([block]), _preview(params.text)
-    blocks = params.prompt or []
+        block = {"type": "text", "text": text}
+        return msgspec.json.encode([block]), _preview(text)
+    blocks = prompt or []
     if not blocks:
         raise InvalidParamsError("expected at least one content block - at `$.prompt`")
     texts = [_text_of(raw, f"$.prompt[{index}]") for index, raw in enumerate(blocks)]

@@ -185,19 +185,6 @@ class RunCancelParams(HostParams, frozen=True):
     hold_queue: bool = False
 
 
-class QueueListParams(HostParams, frozen=True):
-    """`queue/list`."""
-
-    session_id: str
-
-
-class QueueHoldParams(HostParams, frozen=True):
-    """`queue/hold`."""
-
-    session_id: str
-    reason: Name | None = None
-
-
 class Scope(HostParams, frozen=True):
     """Which events a subscription sees: exactly one member is given."""
 

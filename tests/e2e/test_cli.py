@@ -249,7 +249,9 @@ async def test_cancel_stops_what_a_session_runs(daemon: Throwaway) -> None:
     assert "runs nothing" in idle.err
 
 
-async def test_the_queue_can_be_seen_held_and_released(daemon: Throwaway) -> None:
+async def test_the_queue_can_be_seen_held_changed_and_released(
+    daemon: Throwaway, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async with piped(daemon.socket, "send", "--agent", "deaf", "first") as first:
         await first.until("I do not listen.")
         session_id = str((await sessions(daemon))[0]["sessionId"])
@@ -259,6 +261,15 @@ async def test_the_queue_can_be_seen_held_and_released(daemon: Throwaway) -> Non
             assert "the second" in listed.out
             held = await say(daemon, "queue", session_id, "hold")
             assert "held" in held.err
+            run = json.loads((await say(daemon, "queue", session_id, "--json")).out)["items"][0]
+            edit = ("queue", session_id, "edit", str(run["runId"])[-8:])
+            edited = await say(daemon, *edit, "in", "other", "words")
+            assert "in other words" in edited.out
+            monkeypatch.setenv("EDITOR", "sed -i s/other/better/")
+            assert "in better words" in (await say(daemon, *edit)).out
+            nowhere = await say(daemon, "queue", session_id, "move", run["runId"], "away")
+            assert (nowhere.code, "first, last" in nowhere.err) == (2, True)
+            assert (await say(daemon, "queue", session_id, "move", run["runId"])).code == 0
             released = await say(daemon, "queue", session_id, "release", "--json")
             assert [item["heldReason"] for item in json.loads(released.out)["items"]] == [None]
             await anyio.Path(daemon.folder, "deaf.go").touch()

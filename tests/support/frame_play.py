@@ -230,8 +230,11 @@ class Play:
         first = await self._send("wait", "r-3")
         await self._speaks(first)
         waiting = await self._send("then this", "r-4")
-        await self._send("and this", "r-5")
+        last = await self._send("and this", "r-5")
         await self._call("queue/list", {"sessionId": self._session})
+        seen = {"hostRunId": last["hostRunId"], "expectedRev": 1}
+        await self._call("queue/edit", {**seen, "text": "and this instead"})
+        await self._call("queue/move", {**seen, "expectedRev": 2, "position": 1})
         request = {"sessionId": self._session, "text": "one too many", "requestId": "r-6"}
         await self._refused("queue_full", "run/create", request)
         await self._call(

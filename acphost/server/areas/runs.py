@@ -1,4 +1,4 @@
-"""The areas `run` and `queue` of the socket: prompts, what became of them, what waits."""
+"""The area `run` of the socket: prompts, and what became of them."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from acphost.server.host import Host
 from acphost.server.method import Method
 from acphost.wire import params as p
 from acphost.wire.base import carries, parse_position
-from acphost.wire.host import EventsPage, Page, QueuedRun, Run, Session
+from acphost.wire.host import EventsPage, Page, Run
 
 
 class RunMethods:
@@ -28,9 +28,6 @@ class RunMethods:
             Method("run/cancel", p.RunCancelParams, Access.ANY, self.cancel),
             Method("run/resume", p.RunResumeParams, Access.ANY, self.resume),
             Method("run/dismiss", p.RunParams, Access.ANY, self.dismiss),
-            Method("queue/list", p.QueueListParams, Access.ANY, self.waiting),
-            Method("queue/hold", p.QueueHoldParams, Access.ANY, self.hold),
-            Method("queue/release", p.SessionParams, Access.ANY, self.release),
         )
 
     async def create(self, client: ClientConnection, params: p.RunCreateParams) -> Run:
@@ -77,19 +74,3 @@ class RunMethods:
         """Says that an interrupted run has been seen and is not to be resumed."""
         await self._host.commands.dismiss_run(params.host_run_id, client.origin)
         return await self._host.queries.run(params.host_run_id)
-
-    async def waiting(
-        self, client: ClientConnection, params: p.QueueListParams
-    ) -> Annotated[Page, carries(QueuedRun)]:
-        """The runs of a session that wait, head first."""
-        return await self._host.queries.queue(params.session_id)
-
-    async def hold(self, client: ClientConnection, params: p.QueueHoldParams) -> Session:
-        """Lets nothing more of a session's queue start; the running turn goes on."""
-        await self._host.commands.hold_queue(params.session_id, params.reason, client.origin)
-        return await self._host.queries.session(params.session_id)
-
-    async def release(self, client: ClientConnection, params: p.SessionParams) -> Session:
-        """Lets a held queue go on."""
-        await self._host.commands.release_queue(params.session_id, client.origin)
-        return await self._host.queries.session(params.session_id)

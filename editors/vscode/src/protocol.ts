@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-5be1adcf7cd6";
+export const schemaRevision = "1-0a7d95c19148";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -771,6 +771,15 @@ export interface PromiseResult {
   note: string | null;
 }
 
+/** `queue/edit`: another `prompt` or `text` for a run that waits. `expectedRev` is the `rev` of the item that the change is meant for. */
+export interface QueueEditParams {
+  hostRunId: string;
+  expectedRev: number;
+  prompt?: unknown[] | null;
+  text?: string | null;
+  _meta?: unknown;
+}
+
 /** `queue/hold`. */
 export interface QueueHoldParams {
   sessionId: string;
@@ -781,6 +790,14 @@ export interface QueueHoldParams {
 /** `queue/list`. */
 export interface QueueListParams {
   sessionId: string;
+  _meta?: unknown;
+}
+
+/** `queue/move`: another place for a run that waits, counted as `queue/list` counts. A place past the end is the end; one that is taken by the running turn is the first behind it. */
+export interface QueueMoveParams {
+  hostRunId: string;
+  expectedRev: number;
+  position: number;
   _meta?: unknown;
 }
 
@@ -1496,6 +1513,10 @@ export interface Methods {
   "run/dismiss": { params: RunParams; result: Run };
   /** The runs of a session that wait, head first. */
   "queue/list": { params: QueueListParams; result: QueuedRunPage };
+  /** Gives a run that waits another prompt; `conflict` if it changed meanwhile, or started. */
+  "queue/edit": { params: QueueEditParams; result: QueuedRun };
+  /** Gives a run that waits another place; `conflict` if it changed meanwhile, or started. */
+  "queue/move": { params: QueueMoveParams; result: QueuedRun };
   /** Lets nothing more of a session's queue start; the running turn goes on. */
   "queue/hold": { params: QueueHoldParams; result: Session };
   /** Lets a held queue go on. */

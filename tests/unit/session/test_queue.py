@@ -61,3 +61,17 @@ def test_over_the_limit_nobody_joins() -> None:
         queue.next_order()
     queue.leave("run_1")
     assert queue.next_order() == 3
+
+
+def test_a_run_can_be_moved_anywhere_and_orders_are_only_exchanged() -> None:
+    queue = RunQueue(limit=10)
+    for key, order in ((1, 10), (2, 20), (3, 30), (4, 40)):
+        queue.join(waiting(key, order))
+
+    changed = queue.move("run_4", 1)
+
+    assert [each.run.key for each in queue] == [1, 4, 2, 3]
+    assert [each.run.queue_order for each in queue] == [10, 20, 30, 40]
+    assert sorted(run.key for run in changed) == [2, 3, 4]
+    assert queue.place_of("run_3") == 3
+    assert queue.next_order() == 41

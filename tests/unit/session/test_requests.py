@@ -21,21 +21,25 @@ def params(**given: object) -> RunCreateParams:
     return RunCreateParams(request_id="r", **given)  # type: ignore[arg-type]
 
 
+def prompt_of(asked: RunCreateParams) -> tuple[bytes, str]:
+    return requests.prompt_of(asked.prompt, asked.text)
+
+
 def test_text_becomes_one_block() -> None:
-    content, preview = requests.prompt_of(params(text="hi  \n there"))
+    content, preview = requests.prompt_of(None, "hi  \n there")
     assert json.loads(content) == [{"type": "text", "text": "hi  \n there"}]
     assert preview == "hi there"
 
 
 def test_blocks_stay_as_they_are() -> None:
     block = Raw(b'{"type" : "text","text":"\\u0041", "n":1e400}')
-    content, preview = requests.prompt_of(params(prompt=[block, raw({"type": "image"})]))
+    content, preview = requests.prompt_of([block, raw({"type": "image"})], None)
     assert bytes(block) in content
     assert preview == "A [image]"
 
 
 def test_a_long_prompt_has_a_short_preview() -> None:
-    _, preview = requests.prompt_of(params(text="word " * 10_000))
+    _, preview = requests.prompt_of(None, "word " * 10_000)
     assert len(preview) == requests.PREVIEW_LENGTH
     assert preview.endswith("…")
 
@@ -55,7 +59,7 @@ def test_a_long_prompt_has_a_short_preview() -> None:
 )
 def test_a_prompt_that_says_nothing_is_refused(wrong: dict[str, object], where: str) -> None:
     with pytest.raises(InvalidParamsError) as refused:
-        requests.prompt_of(params(**wrong))
+        prompt_of(params(**wrong))
     assert f"`{where}`" in str(refused.value)
 
 
@@ -99,7 +103,7 @@ def test_keys_are_equal_only_for_the_same_request(
 def test_a_fingerprint_is_of_what_was_meant_not_of_how_it_was_written() -> None:
     def of(**given: object) -> str:
         made = params(**given)
-        return requests.fingerprint(requests.prompt_of(made)[0], made, requests.target_of(made))
+        return requests.fingerprint(prompt_of(made)[0], made, requests.target_of(made))
 
     same = of(prompt=[Raw(b'{"text":"a","type":"text"}')], editor_target=Raw(b'{"x":1,"y":2}'))
     assert same == of(text="a", editor_target=Raw(b'{ "y": 2, "x": 1 }'))

@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-5be1adcf7cd6
+-- schema revision 1-0a7d95c19148
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -37,6 +37,8 @@
 ---| "run/resume"
 ---| "run/dismiss"
 ---| "queue/list"
+---| "queue/edit"
+---| "queue/move"
 ---| "queue/hold"
 ---| "queue/release"
 ---| "events/subscribe"
@@ -724,6 +726,14 @@
 ---@field holds boolean|nil
 ---@field note string|nil
 
+---`queue/edit`: another `prompt` or `text` for a run that waits. `expectedRev` is the `rev` of the item that the change is meant for.
+---@class acphost.QueueEditParams
+---@field hostRunId string
+---@field expectedRev integer
+---@field prompt? any[]|nil
+---@field text? string|nil
+---@field _meta? any
+
 ---`queue/hold`.
 ---@class acphost.QueueHoldParams
 ---@field sessionId string
@@ -733,6 +743,13 @@
 ---`queue/list`.
 ---@class acphost.QueueListParams
 ---@field sessionId string
+---@field _meta? any
+
+---`queue/move`: another place for a run that waits, counted as `queue/list` counts. A place past the end is the end; one that is taken by the running turn is the first behind it.
+---@class acphost.QueueMoveParams
+---@field hostRunId string
+---@field expectedRev integer
+---@field position integer
 ---@field _meta? any
 
 ---Part of the runtime status.
@@ -1432,6 +1449,14 @@
 ---`queue/list` The runs of a session that wait, head first.
 ---@alias acphost.params.queue.list acphost.QueueListParams
 ---@alias acphost.result.queue.list acphost.QueuedRunPage
+
+---`queue/edit` Gives a run that waits another prompt; `conflict` if it changed meanwhile, or started.
+---@alias acphost.params.queue.edit acphost.QueueEditParams
+---@alias acphost.result.queue.edit acphost.QueuedRun
+
+---`queue/move` Gives a run that waits another place; `conflict` if it changed meanwhile, or started.
+---@alias acphost.params.queue.move acphost.QueueMoveParams
+---@alias acphost.result.queue.move acphost.QueuedRun
 
 ---`queue/hold` Lets nothing more of a session's queue start; the running turn goes on.
 ---@alias acphost.params.queue.hold acphost.QueueHoldParams
