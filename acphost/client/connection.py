@@ -19,6 +19,7 @@ from acphost.errors import (
 )
 from acphost.rpc.codec import Repaired, decode_message, encode_request
 from acphost.rpc.framing import LineFramer
+from acphost.rpc.nesting import UNLIMITED
 from acphost.rpc.pending import Answer, Pending
 from acphost.transport.socket_stream import SocketStream
 from acphost.wire.daemon import InitializeResult
@@ -171,7 +172,7 @@ class Connection:
 
     def _take(self, line: bytes) -> None:
         try:
-            message = decode_message(line)
+            message = decode_message(line, UNLIMITED)
         except ProtocolError:
             return  # not from a daemon of ours; whoever waits for it has a timeout
         match message.message if isinstance(message, Repaired) else message:

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from acphost.rpc.nesting import is_too_deep
 from acphost.wire.acp import SessionUpdate
 
 
@@ -32,4 +33,6 @@ def read_updates(lines: Sequence[bytes]) -> list[SessionUpdate] | None:
             block.decode()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    return [line.params for line in found] if len(found) == len(lines) else None
+    if len(found) != len(lines) or any(map(is_too_deep, lines)):
+        return None
+    return [line.params for line in found]

@@ -209,9 +209,10 @@ class AgentPool:
             policy.failed(ticks_ms())
             cure = f"`acphost agents check {agent_id}` tells what is in the way"
             self.tell({**about, "state": "failed", "reason": str(exc), "cure": cure})
+            raise
+        finally:
             if not process.pid:
                 self._ledger.on_failed(plan)
-            raise
         self._versions[agent_id] = process.greeting.agent_info.version
         self.tell({**about, "state": "ready", "pid": process.pid,
                    "version": process.greeting.agent_info.version})  # fmt: skip

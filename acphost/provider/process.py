@@ -22,7 +22,7 @@ from acphost.provider.switchboard import SessionIdTakenError, Sink, Switchboard
 from acphost.provider.traits import AUTH_REQUIRED, Traits
 from acphost.rpc.codec import verbatim_member
 from acphost.settings.model import AgentSettings
-from acphost.transport.child import Child, ChildSpec, Exit, spawn
+from acphost.transport.child import Child, ChildSpec, Exit, look_up, spawn
 from acphost.transport.processes import Process
 from acphost.wire.acp import (
     PROTOCOL_VERSION,
@@ -158,6 +158,7 @@ class AgentProcess:
             launch_id=plan.launch_id,
             cgroup=plan.cgroup,
         )
+        await look_up(spec)
         child = spawn(spec)
         self._child = child
         self.pid = child.pid

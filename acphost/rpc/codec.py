@@ -11,6 +11,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from acphost.errors import InvalidRequestError, ParseError
 from acphost.rpc import mending
+from acphost.rpc.nesting import MAX_DEPTH, is_too_deep
 from acphost.wire.jsonrpc import (
     ErrorObject,
     Failure,
@@ -25,6 +26,7 @@ _Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _NO_PARAMS = Raw(b"{}")
 _NULL = Raw(b"null")
 _INTERNAL_ERROR = -32603
+_TOO_DEEP = "nested too deeply"
 
 
 class _Envelope(msgspec.Struct, gc=False):
@@ -78,20 +80,23 @@ class Repaired(NamedTuple):
     lossy: bool
 
 
-def decode_message(line: bytes) -> Message | Repaired:
+def decode_message(line: bytes, max_depth: int = MAX_DEPTH) -> Message | Repaired:
     """Read one line.
 
-    Raises ParseError if it is not JSON, InvalidRequestError if it is JSON but no message.
+    Raises ParseError if it is not JSON or nested too deeply, InvalidRequestError if it is JSON but
+    no message.
     """
     try:
         envelope = _decode_envelope(line)
     except msgspec.ValidationError as exc:
         raise InvalidRequestError(str(exc)) from exc
     except (msgspec.DecodeError, RecursionError):
-        return _lenient(line)
+        return _lenient(line, max_depth)
+    if is_too_deep(line, max_depth):
+        raise ParseError(_TOO_DEEP)
     # msgspec looks at the UTF-8 of what it decodes, not of what it keeps raw.
     if not line.isascii() and not mending.is_utf8(line):
-        return _lenient(line)
+        return _lenient(line, max_depth)
     method = envelope.method
     if method is not None and envelope.id is UNSET and envelope.params != _NULL:
         # What nearly every line is. The rest can afford another call.
@@ -128,7 +133,7 @@ def _error(raw: Raw) -> ErrorObject:
         return ErrorObject(_INTERNAL_ERROR, "the peer failed without a proper error object", raw)
 
 
-def _lenient(line: bytes) -> Repaired:
+def _lenient(line: bytes, max_depth: int) -> Repaired:
     bare = mending.without_leading_escapes(line)
     mended = mending.mend(bare)
     try:
@@ -138,7 +143,9 @@ def _lenient(line: bytes) -> Repaired:
     except msgspec.DecodeError as exc:
         raise ParseError(str(exc)) from exc
     except RecursionError as exc:
-        raise ParseError("nested too deeply") from exc
+        raise ParseError(_TOO_DEEP) from exc
+    if is_too_deep(mended, max_depth):
+        raise ParseError(_TOO_DEEP)
     return Repaired(message, bare, lossy=mended != bare)
 
 

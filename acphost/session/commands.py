@@ -3,6 +3,7 @@
 from typing import NoReturn
 
 import anyio
+import anyio.to_thread
 import msgspec
 
 from acphost.errors import (
@@ -73,9 +74,10 @@ class Commands:
     ) -> Conversation:
         """Write down a new session, which may go on with one that the agent has already."""
         agent = self._pool.agent(params.agent_id)
-        cwd = requests.check_directory(params.cwd, "$.cwd")
-        for index, path in enumerate(params.additional_directories):
-            requests.check_directory(path, f"$.additionalDirectories[{index}]")
+        workspace = await anyio.to_thread.run_sync(
+            requests.check_folders, params.cwd, params.additional_directories,
+            abandon_on_cancel=True,
+        )  # fmt: skip
         requests.check_mcp_servers(params.mcp_servers)
         requests.check_policy(params.policy)
         session_id, now = mint("sess"), self._now()
@@ -88,8 +90,8 @@ class Commands:
             runtime=agent.runtime,
             profile=params.profile or "default",
             title=params.title,
-            workspace_id=params.workspace_id or requests.default_workspace(cwd),
-            cwd=cwd,
+            workspace_id=params.workspace_id or workspace,
+            cwd=params.cwd,
             document_id=params.document_id,
             actor_id=origin.actor_id,
             additional_directories=msgspec.json.encode(params.additional_directories),

@@ -4,6 +4,7 @@ import os
 from collections.abc import Mapping
 from typing import NamedTuple
 
+import anyio.to_thread
 import msgspec
 
 from acphost.errors import InvalidParamsError
@@ -58,7 +59,7 @@ class Grants:
 
     async def add(self, actor_id: str, params: GrantAddParams) -> Grant:
         """Grant a folder; one that was granted before is changed. Raises InvalidParamsError."""
-        path = _real(check_directory(params.path, "$.path"))
+        path = await anyio.to_thread.run_sync(_real, params.path, abandon_on_cancel=True)
         known = [each for each in self.of(actor_id) if each.path != path]
         if len(known) >= MAX_GRANTS:
             raise InvalidParamsError(f"{MAX_GRANTS} folders are granted; remove one - at `$`")
@@ -91,4 +92,4 @@ class Grants:
 
 
 def _real(path: str) -> str:
-    return os.path.realpath(path)
+    return os.path.realpath(check_directory(path, "$.path"))

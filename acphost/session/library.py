@@ -2,6 +2,7 @@
 
 from pathlib import PurePath
 
+import anyio.to_thread
 import msgspec
 
 from acphost.errors import (
@@ -118,7 +119,9 @@ class Library:
         agent_id = params.agent_id
         self._pool.agent(agent_id)
         if params.cwd is not None:
-            requests.check_directory(params.cwd, "$.cwd")
+            await anyio.to_thread.run_sync(
+                requests.check_directory, params.cwd, "$.cwd", abandon_on_cancel=True
+            )
         async with self._pool.borrowed(agent_id, cwd=params.cwd) as process:
             if not process.greeting.agent_capabilities.offers("list"):
                 return Discovered(agent_id=agent_id, supported=False)

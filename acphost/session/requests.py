@@ -37,6 +37,17 @@ def check_directory(path: str, where: str) -> str:
     return path
 
 
+def check_folders(cwd: str, more: Sequence[str]) -> str:
+    """Check all folders of a new session; returns its workspace. Blocks while the disk does.
+
+    Raises InvalidParamsError.
+    """
+    check_directory(cwd, "$.cwd")
+    for index, path in enumerate(more):
+        check_directory(path, f"$.additionalDirectories[{index}]")
+    return default_workspace(cwd)
+
+
 def default_workspace(cwd: str) -> str:
     """`local:` and the first 16 hex digits of the sha256 of the real path."""
     real = os.path.realpath(cwd)

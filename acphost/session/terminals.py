@@ -7,9 +7,11 @@ that it can be shown when the terminal is long gone. The ledger knows its proces
 import os
 import shlex
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Literal
 
 import anyio
+import anyio.to_thread
 import msgspec
 from anyio.abc import TaskGroup
 
@@ -173,7 +175,9 @@ class TerminalDesk:
         )  # fmt: skip
         await self._gate.pass_(deed, settings.run, asked)
         env = self._environment() | {each.name: each.value for each in params.env or ()}
-        argv = argv_of(params.command, args, cwd=cwd, env=env)
+        argv = await anyio.to_thread.run_sync(
+            partial(argv_of, params.command, args, cwd=cwd, env=env), abandon_on_cancel=True
+        )
         limit = min(settings.output_bytes, params.output_byte_limit or settings.output_bytes)
         if params.output_byte_limit == 0:
             limit = 0
@@ -194,7 +198,7 @@ class TerminalDesk:
         )  # fmt: skip
         await self._writer.durable(self._writer.record([save_process(row)]))
         try:
-            child = start(argv, cwd=cwd, env=env, launch_id=launch_id)
+            child = await start(argv, cwd=cwd, env=env, launch_id=launch_id)
         except AcpHostError as exc:
             row.ended_at = self._now()
             self._writer.record([save_process(row)])

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import anyio
+import anyio.to_thread
 
 from acphost.errors import AgentUnavailableError
 from acphost.transport import cgroups, exits, processes
@@ -19,10 +20,13 @@ from acphost.transport.pipes import PipeReader, PipeWriter, enlarge
 from acphost.transport.processes import LAUNCH_VARIABLE, Process
 from acphost.transport.program import find_program
 
-__all__ = ["Child", "ChildSpec", "Exit", "spawn"]
+__all__ = ["Child", "ChildSpec", "Exit", "look_up", "spawn"]
 
 #: Room for what an agent says while the loop is busy.
 _STDOUT_ROOM = 1024 * 1024
+
+#: Seconds within which a disk has to answer where folder and program are to be.
+_LOOK_PATIENCE = 20.0
 
 #: What the system lacks, in words; the child could be started another time.
 _SHORT_OF = {
@@ -135,12 +139,15 @@ class Child:
                 self._survivors = await self._end(eof_grace, term_grace)
             finally:
                 self._release()
+                await processes.reap_adopted()
+                if self._cgroup is not None:
+                    cgroups.remove(self._cgroup)
                 self._stopped.set()
         return self._survivors
 
     async def _end(self, eof_grace: float, term_grace: float) -> list[Process]:
         # Before the EOF: what the agent leaves behind may have lost its parent afterwards.
-        known = processes.with_descendants(await processes.in_thread(self._left))
+        known = await processes.in_thread(lambda: processes.with_descendants(self._left()))
         self.close_stdin()
         async with anyio.create_task_group() as drains:
             # A child that is blocked on a full pipe would never notice that its stdin is closed.
@@ -179,9 +186,6 @@ class Child:
         self._stderr.close()
         if self.exit is not None:
             self._collect()
-        processes.reap_adopted()
-        if self._cgroup is not None:
-            cgroups.remove(self._cgroup)
 
     # -- the exit ---------------------------------------------------------------------------------
 
@@ -216,8 +220,23 @@ class _Ends:
     stderr: int
 
 
+async def look_up(spec: ChildSpec) -> None:
+    """Touch folder and program beside the loop: a disk that does not answer must not stop that.
+
+    Raises AgentUnavailableError as `spawn` would, or because nothing answers.
+    """
+    look = partial(find_program, spec.argv[0], spec.cwd, spec.env)
+    try:
+        with anyio.fail_after(_LOOK_PATIENCE):
+            await anyio.to_thread.run_sync(look, abandon_on_cancel=True)
+    except TimeoutError:
+        raise AgentUnavailableError(
+            f"the disk does not answer where {spec.cwd} and {spec.argv[0]} are to be", cwd=spec.cwd
+        ) from None
+
+
 def spawn(spec: ChildSpec) -> Child:
-    """Start a child; to be called in the loop's thread.
+    """Start a child; to be called in the loop's thread, after `look_up` if others need the loop.
 
     Raises AgentUnavailableError, naming what is missing and where it was looked for.
     """

@@ -280,7 +280,7 @@ def forget(pid: int) -> None:
     _awaited.discard(pid)
 
 
-def reap_adopted() -> int:
+async def reap_adopted() -> int:
     """Collect dead orphans that were handed to us; returns how many. Call from the loop's thread.
 
     Children of our own making are either awaited by `Child` or live in our session: both are left
@@ -288,17 +288,18 @@ def reap_adopted() -> int:
     """
     if not _adopts:
         return 0
-    ours = os.getpid()
-    session = os.getsid(0)
-    adopted = [
+    dead = await anyio.to_thread.run_sync(_dead_children)
+    # Who is awaited is known in this thread only, and the dead keep their pids meanwhile.
+    return sum(_collect(pid) for pid in dead if pid not in _awaited)
+
+
+def _dead_children() -> list[int]:
+    ours, session = os.getpid(), os.getsid(0)
+    return [
         found.pid
         for found in process_table.entries()
-        if found.is_dead
-        and found.parent == ours
-        and found.session != session
-        and found.pid not in _awaited
+        if found.is_dead and found.parent == ours and found.session != session
     ]
-    return sum(_collect(pid) for pid in adopted)
 
 
 def _collect(pid: int) -> bool:

@@ -21,6 +21,7 @@ def find_program(name: str, cwd: str, env: Mapping[str, str]) -> str:
     path = _search(name, cwd, env, os.F_OK | os.X_OK)
     if path is None:
         raise _not_found(name, cwd, env)
+    _check_file(path)
     _check_interpreter(path, cwd, env)
     return path
 
@@ -50,6 +51,12 @@ def _search(name: str, cwd: str, env: Mapping[str, str], mode: int) -> str | Non
     if "/" in name:
         return shutil.which(str(Path(cwd, name)), mode)
     return shutil.which(name, mode, path=_folders(cwd, env))
+
+
+def _check_file(path: str) -> None:
+    """A pipe that may be executed is no program, and to open it is to wait for ever."""
+    if not Path(path).is_file():
+        raise AgentUnavailableError(f"program {path} is not a regular file", program=path)
 
 
 def _not_found(name: str, cwd: str, env: Mapping[str, str]) -> AgentUnavailableError:

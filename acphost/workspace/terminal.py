@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import anyio
 
 from acphost.errors import AgentUnavailableError
-from acphost.transport.child import Child, ChildSpec, Exit, spawn
+from acphost.transport.child import Child, ChildSpec, Exit, look_up, spawn
 from acphost.transport.processes import Process
 from acphost.transport.program import find_program
 from acphost.wire.acp_files import ExitStatus
@@ -81,13 +81,13 @@ class Terminal:
         return None if self.exit is None else exit_status(self.exit)
 
 
-def start(argv: Sequence[str], *, cwd: str, env: dict[str, str], launch_id: str) -> Child:
+async def start(argv: Sequence[str], *, cwd: str, env: dict[str, str], launch_id: str) -> Child:
     """Start a command. Raises AgentUnavailableError, which says what is missing."""
-    return spawn(
-        ChildSpec(
-            argv=argv, cwd=cwd, env=env, launch_id=launch_id, drain_grace=DRAIN_GRACE, merged=True
-        )
+    spec = ChildSpec(
+        argv=argv, cwd=cwd, env=env, launch_id=launch_id, drain_grace=DRAIN_GRACE, merged=True
     )
+    await look_up(spec)
+    return spawn(spec)
 
 
 def argv_of(command: str, args: Sequence[str], *, cwd: str, env: dict[str, str]) -> list[str]:

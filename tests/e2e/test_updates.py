@@ -343,6 +343,27 @@ ON prompt
         assert facts(event) == {}
 
 
+async def test_what_is_nested_deeply_is_readable_by_all_or_taken_by_nobody() -> None:
+    """Readers give up at different depths: over the host's own limit it is noise, under it told."""
+    fits, too_deep = 500, 600
+
+    def update(levels: int) -> str:
+        return f'{{"sessionUpdate": "nested", "x": {"[" * levels}{"]" * levels}}}'
+
+    message = '{"method":"session/update","params":{"sessionId":"${SESSION}","update":%s}}'
+    lines = "".join(f"    RAW '{message % update(levels)}\\n'\n" for levels in (fits, too_deep))
+    async with running_daemon(f"ON prompt\n{lines}    MSG ok\n") as daemon:
+        session = await daemon.session()
+        run = await daemon.ask(session, "hi")
+        await daemon.restart()
+
+        assert (run.status, await daemon.text(run)) == ("completed", "ok")
+        kept = [payload(event) for event in await daemon.history(session, "evidence")]
+        assert json.loads(update(fits)) in kept
+        refused = [each["text"] for each in kept if "[" * too_deep in str(each.get("text"))]
+        assert len(refused) == 1
+
+
 async def test_text_that_is_hard_to_show_is_kept_exactly() -> None:
     """Ten thousand combining marks, a turned file name, a NUL in title and tool id."""
     marks, name = "e" + "\u0301" * 10_000, "photo\u202egpj.exe"

@@ -1,6 +1,7 @@
 """Finding the program to run."""
 
 import os
+import os
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,13 @@ def test_a_path_that_leads_nowhere_is_said_to_not_exist(bin_: Path) -> None:
 
 def test_a_directory_is_no_program(bin_: Path) -> None:
     refusal(str(bin_), "/")
+
+
+@pytest.mark.timeout(5)
+def test_a_pipe_is_no_program(bin_: Path) -> None:
+    """To open one is to wait until somebody writes into it: for ever."""
+    os.mkfifo(bin_ / "pipe", 0o755)
+    assert "is not a regular file" in str(refusal("pipe", "/", PATH=str(bin_)))
 
 
 @pytest.mark.parametrize(

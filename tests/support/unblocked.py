@@ -1,0 +1,112 @@
+"""The daemon, with every call noticed that may keep its event loop waiting.
+
+    python unblocked.py python -m acphost serve …
+
+What blockbuster knows to block is let through and told on stderr, once for each place, as a line
+with the event `blocking_call`; `running_daemon` takes that for a mistake of the daemon. Calls in
+other threads do not count, nor those in `ALLOWED`.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
+from typing import Any
+
+import blockbuster.blockbuster as buster
+
+#: Where the loop may wait, by file and function (`*`: any in it), and why that is right.
+ALLOWED = {
+    ("acphost/transport/lock.py", "acquire"): "before anybody is served",
+    ("acphost/transport/unix.py", "bind"): "before anybody is served",
+    ("acphost/transport/unix.py", "close"): "when nobody is served any more",
+    ("acphost/transport/cgroups.py", "*"): "the files are the kernel's memory, on no disk",
+    ("acphost/transport/process_table.py", "entry"): "one file of the kernel's memory",
+    ("acphost/transport/process_table.py", "boot_id"): "one file of the kernel's memory",
+    ("acphost/transport/child.py", "spawn"): "`look_up` has touched all it needs in a thread",
+    ("acphost/daemon/host.py", "stats"): "what is open is listed from the kernel's memory",
+    ("acphost/session/decisions.py", "open"): "a question and a rule's answer are one step",
+    ("acphost/session/receipts.py", "end"): "it is one step with the end of its run; bounded",
+    ("acphost/workspace/tree.py", "take_in"): "folders that were just made; bounded in time",
+}
+
+_DEPTH = 6
+
+
+class _Busy(threading.local):
+    """Whether this thread is just looking at a call."""
+
+    is_on = False
+
+
+class Notes:
+    """Tells of calls, each place once."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[str, str]] = set()
+        self._busy = _Busy()
+
+    def watched(
+        self,
+        _modules: object,
+        _excluded: object,
+        func: Callable[..., Any],
+        name: str,
+        can_block: Iterable[tuple[str, Iterable[str]]],
+        predicate: Callable[..., bool],
+    ) -> Callable[..., Any]:
+        """What blockbuster puts in the place of `func`."""
+
+        def watch(*args: Any, **options: Any) -> Any:  # noqa: ANN401  whatever it takes
+            if not self._busy.is_on and asyncio._get_running_loop() is not None:  # noqa: SLF001
+                self._busy.is_on = True
+                try:
+                    if not predicate(*args, **options):
+                        self._look(name, can_block)
+                finally:
+                    self._busy.is_on = False
+            return func(*args, **options)
+
+        return watch
+
+    def _look(self, name: str, can_block: Iterable[tuple[str, Iterable[str]]]) -> None:
+        frames = list(_frames(sys._getframe(2)))  # noqa: SLF001  as blockbuster does
+        for file, function, _ in frames:
+            if any(file.endswith(end) and function in names for end, names in can_block):
+                return
+            if (file, function) in ALLOWED or (file, "*") in ALLOWED:
+                return
+        ours = [frame for frame in frames if frame[0].startswith("acphost/")]
+        if not ours or (name, str(ours[0][:2])) in self._told:
+            return
+        self._told.add((name, str(ours[0][:2])))
+        at = " < ".join(f"{file}:{line} {function}" for file, function, line in ours[:_DEPTH])
+        line = json.dumps({"level": "error", "event": "blocking_call", "call": name, "at": at})
+        os.write(2, f"{line}\n".encode())
+
+
+def _frames(frame: FrameType | None) -> Iterator[tuple[str, str, int]]:
+    while frame is not None:
+        file = frame.f_code.co_filename
+        before, name, after = file.rpartition("/acphost/")
+        is_ours = bool(name) and "site-packages" not in before
+        yield (f"acphost/{after}" if is_ours else file), frame.f_code.co_name, frame.f_lineno
+        frame = frame.f_back
+
+
+def main() -> int:
+    """Watch, and be the daemon."""
+    from acphost.cli.main import main as acphost  # noqa: PLC0415  as the daemon's own first import
+
+    setattr(buster, "_wrap_blocking", Notes().watched)  # noqa: B010  to be told, not to be stopped
+    buster.BlockBuster().activate()
+    # After `python -m acphost` come its own words.
+    sys.argv = ["acphost", *sys.argv[4:]]
+    return acphost()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
