@@ -13,6 +13,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
@@ -27,6 +28,7 @@ ALLOWED = {
     ("acphost/transport/process_table.py", "entry"): "one file of the kernel's memory",
     ("acphost/transport/process_table.py", "boot_id"): "one file of the kernel's memory",
     ("acphost/transport/child.py", "spawn"): "`look_up` has touched all it needs in a thread",
+    ("acphost/log.py", "msg"): "few lines, into a file or to who keeps them",
     ("acphost/daemon/host.py", "stats"): "what is open is listed from the kernel's memory",
     ("acphost/session/decisions.py", "open"): "a question and a rule's answer are one step",
     ("acphost/session/receipts.py", "end"): "it is one step with the end of its run; bounded",
@@ -99,7 +101,8 @@ def _frames(frame: FrameType | None) -> Iterator[tuple[str, str, int]]:
 
 def main() -> int:
     """Watch, and be the daemon."""
-    from acphost.cli.main import main as acphost  # noqa: PLC0415  as the daemon's own first import
+    sys.path[0] = str(Path(__file__).parents[2])  # the sources that this file belongs to
+    from acphost.cli.main import main as acphost  # noqa: PLC0415  only now it can be found
 
     setattr(buster, "_wrap_blocking", Notes().watched)  # noqa: B010  to be told, not to be stopped
     buster.BlockBuster().activate()

@@ -1,7 +1,6 @@
 """Finding the program to run."""
 
 import os
-import os
 from pathlib import Path
 
 import pytest
