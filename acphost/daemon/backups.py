@@ -43,8 +43,6 @@ class Backups:
             raise InvalidParamsError("expected an absolute path - at `$.path`")
         if len(os.fsencode(target.name)) > MAX_NAME or "\0" in params.path:
             raise InvalidParamsError("expected the path of a file - at `$.path`")
-        if not target.parent.is_dir():
-            raise InvalidParamsError(f"there is no folder {target.parent} - at `$.path`")
         work = partial(self._copy, target, force=params.force, with_secrets=params.with_secrets)
         async with self._one_at_a_time:
             copied = await anyio.to_thread.run_sync(work)
@@ -56,5 +54,7 @@ class Backups:
         )
 
     def _copy(self, target: Path, *, force: bool, with_secrets: bool) -> Copied:
+        if not target.parent.is_dir():
+            raise InvalidParamsError(f"there is no folder {target.parent} - at `$.path`")
         secrets = read_secrets(self._secrets) if with_secrets else None
         return back_up(self._store, target, force=force, secrets=secrets)

@@ -160,9 +160,9 @@ class DaemonHost:
         """Drain and end."""
         self._end(force=force)
 
-    def agents(self, actor_id: str) -> AgentList:
+    async def agents(self, actor_id: str) -> AgentList:
         """What is configured, and whether it can be started."""
-        agents = self.board.agents(self._configuration.environ)
+        agents = await self.board.agents(self._configuration.environ)
         default = self._settings.default_agent
         return AgentList(actor_id=actor_id, agents=agents, default_agent=default)
 

@@ -74,7 +74,7 @@ class Host(Protocol):
     async def backup(self, params: BackupParams) -> BackupDone:
         """Copy the store into a file."""
 
-    def agents(self, actor_id: str) -> AgentList:
+    async def agents(self, actor_id: str) -> AgentList:
         """What is configured."""
 
     def subscription(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import anyio.to_thread
 import msgspec
 from msgspec import Raw
 
@@ -128,17 +129,14 @@ class StatusBoard:
 
     # -- agents -----------------------------------------------------------------------------------
 
-    def agents(self, environ: Mapping[str, str]) -> list[AgentDescriptor]:
+    async def agents(self, environ: Mapping[str, str]) -> list[AgentDescriptor]:
         """All configured agents, and whether each could be started; starts none."""
         described = []
         for agent_id, agent in sorted(self._settings().agents.items()):
-            traits = self._pool.traits(agent_id)
+            traits = self._pool.traits_of(agent.runtime)
             env = traits.environment(child_environment(agent, environ))
-            findings = [
-                each
-                for each in check_agent(agent, traits, env, environ)
-                if each.severity is not Severity.OK
-            ]
+            checks = await anyio.to_thread.run_sync(check_agent, agent, traits, env, environ)
+            findings = [each for each in checks if each.severity is not Severity.OK]
             problems = [each.message for each in findings]
             if self._pool.is_resting(agent_id):
                 problems.append("failed too often and rests; see the last error of its sessions")

@@ -29,11 +29,11 @@ class AgentMethods:
 
     async def list(self, client: ClientConnection, params: p.AgentListParams) -> AgentList:
         """The configured agents, and whether they can be started."""
-        return self._host.agents(client.known.actor_id)
+        return await self._host.agents(client.known.actor_id)
 
     async def get(self, client: ClientConnection, params: p.AgentParams) -> AgentDescriptor:
         """One configured agent."""
-        listed = self._host.agents(client.known.actor_id).agents
+        listed = (await self._host.agents(client.known.actor_id)).agents
         for agent in listed:
             if agent.agent_id == params.agent_id:
                 return agent
