@@ -422,7 +422,7 @@ class RecoveryMachine(RuleBasedStateMachine):
         assert [each.run.run_id for each in state.queue] == model.waiting
         assert state.unresolved == model.unresolved
         assert state.row.held_reason == model.held
-        assert state.row.status == ("held" if model.held else "idle")
+        assert state.row.status == ("held" if model.held or model.unresolved else "idle")
         assert state.row.active_run_id is None
         with sqlite3.connect(self.path) as connection:
             runs = dict(connection.execute("SELECT run_id, status FROM runs").fetchall())
