@@ -100,6 +100,18 @@ def _simpler(block: _Block) -> dict[str, object] | None:
 _TRACE = ("traceparent", "tracestate", "baggage")
 
 
+class _Created(msgspec.Struct):
+    meta: Raw | UnsetType = msgspec.field(name="_meta", default=UNSET)
+
+
+def trace_of(created: bytes) -> dict[str, str]:
+    """The trace context of a run by the payload of its `run.created`."""
+    try:
+        return trace_context(msgspec.json.decode(created, type=_Created).meta)
+    except msgspec.DecodeError:
+        return {}
+
+
 def trace_context(meta: Raw | UnsetType) -> dict[str, str]:
     """The trace context in a request's `_meta`: it goes on to the agent, and nothing else does."""
     try:

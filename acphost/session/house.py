@@ -12,12 +12,13 @@ from acphost.errors import (
     ShuttingDownError,
 )
 from acphost.ids import Clock
-from acphost.journal.rows import SessionRow
+from acphost.journal.rows import RunRow, SessionRow
 from acphost.journal.statements import forget_session
 from acphost.journal.store import Store
 from acphost.journal.writer import SessionLog
 from acphost.log import get_logger
 from acphost.provider.pool import AgentPool
+from acphost.session.content import trace_of
 from acphost.session.controls import Kept, write_kept
 from acphost.session.conversation import Conversation
 from acphost.session.files import Editors
@@ -101,14 +102,23 @@ class House:
             if row is None:
                 raise SessionNotFoundError(f"no session {session_id!r}")
             waiting = await self._store.reader.queued(row.key)
-            contents = [await self._store.reader.prompt(run.key) for run in waiting]
+            queue = [await self._waiting(run) for run in waiting]
             unresolved = await self._store.reader.unresolved_runs(row.key)
             conversation = self.settle_in(row, row.last_seq)
-            for run, content in zip(waiting, contents, strict=True):
-                conversation.state.queue.join(Waiting(run, content or b"[]"))
+            for each in queue:
+                conversation.state.queue.join(each)
             conversation.state.unresolved.update(run.run_id for run in unresolved)
             conversation.state.wake()
             return conversation
+
+    async def _waiting(self, run: RunRow) -> Waiting:
+        """A run that was accepted in an earlier life, with all that goes to the agent."""
+        reader = self._store.reader
+        content = await reader.prompt(run.key)
+        created = await reader.events_after_seq(
+            run.session_key, (run.first_seq or 1) - 1, limit=1, max_bytes=1, run_key=run.key
+        )
+        return Waiting(run, content or b"[]", trace_of(created[0].payload if created else b"{}"))
 
     def settle_in(self, row: SessionRow, seq: int) -> Conversation:
         """Have a session worked on from here on. Raises ShuttingDownError."""

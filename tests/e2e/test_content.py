@@ -82,3 +82,20 @@ ON prompt
         (created,) = await daemon.events(run, "run.created")
         assert payload(created)["_meta"] == meta
         assert [event.kind for event in await daemon.history(other)] == ["session.created"]
+
+
+async def test_trace_context_of_a_prompt_that_waits_outlives_the_daemon() -> None:
+    """It was accepted with it, so it is sent with it, whoever sends it."""
+    trace = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"}
+    async with running_daemon() as daemon:
+        session = await daemon.session()
+        await daemon.client.queue_hold(session)
+        waiting = await daemon.send(session, "hi", _meta={**trace, "cwd": "/"})
+        plain = await daemon.send(session, "there")
+        await daemon.restart()
+        await daemon.client.queue_release(session)
+        for run in (waiting, plain):
+            assert (await daemon.wait(run)).status == "completed"
+        first, second = daemon.heard("session/prompt")
+        assert first["params"]["_meta"] == trace
+        assert "_meta" not in second["params"]
