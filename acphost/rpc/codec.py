@@ -4,7 +4,7 @@ A line that is not strict JSON is mended where its structure is sound: peers are
 cut surrogate pairs, bare control characters, NaN, and terminal escapes in front of a message.
 """
 
-from typing import Annotated, NamedTuple, TypeGuard
+from typing import NamedTuple, TypeGuard
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
@@ -22,7 +22,6 @@ from acphost.wire.jsonrpc import (
     Success,
 )
 
-_Int64 = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 _NO_PARAMS = Raw(b"{}")
 _NULL = Raw(b"null")
 _INTERNAL_ERROR = -32603
@@ -30,8 +29,9 @@ _TOO_DEEP = "nested too deeply"
 
 
 class _Envelope(msgspec.Struct, gc=False):
-    # In the order of the wire. `jsonrpc` is not looked at: absent or other is tolerated.
-    id: _Int64 | str | UnsetType | None = UNSET
+    # In the order of the wire. `jsonrpc` is not looked at: absent or other is tolerated. ACP knows
+    # ids of 64 bits; a longer one is as good a name for a request that somebody waits for.
+    id: int | str | UnsetType | None = UNSET
     method: str | None = None
     params: Raw = _NO_PARAMS
     result: Raw | UnsetType = UNSET

@@ -6,8 +6,9 @@ from tests.support.daemon import facts, payload, running_daemon
 
 
 async def test_every_kind_of_id_comes_back_as_it_was() -> None:
-    """A text, a number in a text, zero, null, and numbers that no double can hold."""
+    """A text, a number in a text, zero, null, and numbers that no double, no 64 bits can hold."""
     ids = ['"a-1"', '"7"', "0", "null", "-5", str(2**53 + 1), str(2**63 - 1)]
+    ids += [str(2**64), str(-(10**30))]
     steps = "".join(f"    PERM c1 yes:allow_once no:reject_once id={each}\n" for each in ids)
     rule = {"name": "all", "kinds": ["other"], "answer": "allow_once"}
     async with running_daemon(f"ON prompt\n    CALL c1 title=Go kind=other\n{steps}") as daemon:
