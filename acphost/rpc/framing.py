@@ -38,6 +38,9 @@ class LineFramer:
         rest = lines.pop()
         if lines and (self._tail or self._skipping):
             lines[:1] = self._completed(lines[0])
+            if b"\r" not in chunk:
+                # Of that line alone the end may have come earlier than the newline.
+                lines[:1] = map(_without_return, lines[:1])
         if len(chunk) > self._max_line:
             lines = self._within_limit(lines)
         if rest and self.error is None:
@@ -55,7 +58,7 @@ class LineFramer:
 
     def finish(self) -> list[bytes]:
         """The last line of a stream that ended without a newline: one or none."""
-        line = self._taken()
+        line = _without_return(self._taken())
         return [line] if line.strip() else []
 
     def _completed(self, end: bytes) -> list[bytes]:
@@ -70,7 +73,7 @@ class LineFramer:
         return [self._taken()]
 
     def _taken(self) -> bytes:
-        line = _without_return(bytes(self._tail))
+        line = bytes(self._tail)
         self._tail.clear()
         return line
 

@@ -34,6 +34,12 @@ def test_how_the_bytes_are_cut_never_changes_the_lines(stream: bytes, cuts: list
     assert lines_of(LineFramer(LIMIT), chunks) == expected_lines(stream)
 
 
+@pytest.mark.parametrize("cut", range(5))
+def test_one_return_alone_belongs_to_the_end_of_a_line(cut: int) -> None:
+    stream = b"a\r\r\n"
+    assert lines_of(LineFramer(LIMIT), [stream[:cut], stream[cut:]]) == [b"a\r"]
+
+
 @given(stream=streams, cuts=st.lists(st.integers(0, 60)), limit=st.integers(1, 4))
 def test_over_long_lines_are_reported_once_and_the_others_arrive(
     stream: bytes, cuts: list[int], limit: int
