@@ -35,6 +35,11 @@ from acphost.wire.acp import (
 MAX_SESSION_ID = 4096
 
 
+#: How long what an agent has started may keep its pipes open after its end. With the wait for its
+#: last words that makes less than the second in which an exit is to be told (guide A18).
+DRAIN_GRACE = 0.6
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LaunchPlan:
     """Everything needed to start one process of an agent."""
@@ -157,6 +162,7 @@ class AgentProcess:
             env=plan.env,
             launch_id=plan.launch_id,
             cgroup=plan.cgroup,
+            drain_grace=DRAIN_GRACE,
         )
         await look_up(spec)
         child = spawn(spec)

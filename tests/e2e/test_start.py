@@ -6,6 +6,8 @@ import stat
 import sys
 from typing import Any
 
+from acphost.provider.connection import STDERR_GRACE
+from acphost.provider.process import DRAIN_GRACE
 from acphost.wire.daemon import Reloaded
 from tests.support.daemon import Daemon, payload, running_daemon
 
@@ -78,6 +80,18 @@ async def test_it_leaves_before_it_reads_anything() -> None:
         (ended,) = await daemon.events(run, "run.failed")
         assert payload(ended)["exitCode"] == 127
         assert payload(ended)["stderr"] == "npm ERR! ENOTEMPTY"
+
+
+async def test_it_leaves_while_what_it_started_keeps_its_pipes() -> None:
+    """No end of its output ever comes: its exit counts, in less than a second, with its words."""
+    script = 'ON init\n    SPAWN ${DIR}/child hold\n    ERR "panic: no disk\\n"\n    EXIT 3\n'
+    async with running_daemon(script, agent={"init_timeout": 600}) as daemon:
+        run = await daemon.ask(await daemon.session(), "hi")
+
+        assert run.error is not None
+        assert "code 3" in run.error
+        assert "panic: no disk" in run.error
+    assert DRAIN_GRACE + STDERR_GRACE < 1
 
 
 async def test_it_never_answers_initialize() -> None:
