@@ -12,14 +12,24 @@ from acphost.demo.throwaway import Throwaway, throwaway
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Finished, acphost, code_after_reader_left, piped, typist
 
-#: An agent that does not stop when it is told to, and one that is never installed.
+#: One that goes on until it is stopped, one that does not stop, one that is never installed.
 AGENTS = """
+[agents.tireless]
+command = ["{python}", "-m", "acphost.demo.agent", "FOLDER/tireless.script"]
+
 [agents.deaf]
 command = ["{python}", "-m", "acphost.demo.agent", "FOLDER/deaf.script"]
 cancel_grace = 60
 
 [agents.absent]
 command = ["no-such-program-anywhere"]
+"""
+
+TIRELESS = """\
+INIT
+ON prompt
+    MSG "I am at it. "
+    GATE FOLDER/tireless.go
 """
 
 DEAF = """\
@@ -40,7 +50,9 @@ async def daemon(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Throwaway]:
         monkeypatch.delenv(name)
     async with throwaway() as started:
         folder = str(started.folder)
-        await anyio.Path(folder, "deaf.script").write_text(DEAF.replace("FOLDER", folder))
+        for name, script in (("tireless", TIRELESS), ("deaf", DEAF)):
+            file = anyio.Path(folder, f"{name}.script")
+            await file.write_text(script.replace("FOLDER", folder))
         config = anyio.Path(folder, "config.toml")
         await config.write_text(await config.read_text() + AGENTS.replace("FOLDER", folder))
         await started.start()
@@ -214,8 +226,8 @@ async def test_a_question_is_asked_again_of_whoever_attaches_later(daemon: Throw
 
 
 async def test_ctrl_c_stops_the_run_and_tells_how_it_ended(daemon: Throwaway) -> None:
-    async with typist(daemon.socket, "send", "--agent", "demo", "slow") as person:
-        await person.until("piece 2 of 12")
+    async with typist(daemon.socket, "send", "--agent", "tireless", "work") as person:
+        await person.until("I am at it.")
         await person.type("\x03")
         assert await person.rest() == 130
     assert "stopping the run" in person.seen
@@ -235,8 +247,8 @@ async def test_a_second_ctrl_c_leaves_the_run_alone(daemon: Throwaway) -> None:
 
 
 async def test_cancel_stops_what_a_session_runs(daemon: Throwaway) -> None:
-    async with piped(daemon.socket, "send", "--agent", "demo", "slow") as command:
-        await command.until("piece 1 of 12")
+    async with piped(daemon.socket, "send", "--agent", "tireless", "work") as command:
+        await command.until("I am at it.")
         session_id = str((await sessions(daemon))[0]["sessionId"])
         done = await say(daemon, "cancel", session_id[-8:])
         assert done.code == 0
@@ -394,8 +406,8 @@ async def test_a_mistake_in_the_configuration_is_shown_in_the_status(daemon: Thr
 
 
 async def test_send_bridges_a_restart_of_the_daemon(daemon: Throwaway) -> None:
-    async with piped(daemon.socket, "send", "--agent", "demo", "slow") as command:
-        await command.until("piece 1 of 12")
+    async with piped(daemon.socket, "send", "--agent", "tireless", "work") as command:
+        await command.until("I am at it.")
         await daemon.kill()
         await command.until("the daemon went away", "err")
         await daemon.start()
@@ -436,7 +448,7 @@ async def test_the_demo_shows_what_it_promises_and_leaves_nothing() -> None:
 async def test_the_demo_cleans_up_when_it_is_interrupted() -> None:
     before = folders_of_demos()
     async with typist(None, "demo") as person:
-        await person.until("piece 2 of 12")
+        await person.until("I am at it.")
         await person.type("\x03")
         assert await person.rest() == 130
     assert folders_of_demos() <= before
