@@ -26,7 +26,7 @@ from acphost.frontdoor.link import Link
 from acphost.frontdoor.options import BINDINGS, Options
 from acphost.frontdoor.outcomes import login_wanted, outcome_of
 from acphost.frontdoor.prompts import Prompt, Prompts
-from acphost.frontdoor.updates import Projector, host_message, turn_ended
+from acphost.frontdoor.updates import Projector, extension, host_message, turn_ended
 from acphost.ids import mint
 from acphost.wire.acp_agent import EditorCapabilities
 from acphost.wire.event import TERMINAL_KINDS, Event, Kind
@@ -189,6 +189,10 @@ class Attachment:
             self._show(changed)
         for update in self._projector.updates(event):
             self._show(update)
+        # Like any agent's, it is for who listens: the past does not tell it again.
+        told = extension(event, self.session_id) if self._is_live else None
+        if told is not None:
+            self._editor.post(told)
 
     def _end(self, event: Event) -> None:
         if self._running == event.host_run_id:

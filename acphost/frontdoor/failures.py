@@ -9,13 +9,29 @@ from acphost.errors import (
     HOST_ERROR,
     AcpHostError,
     AuthRequiredError,
+    CursorForeignError,
+    CursorFutureError,
+    CursorMalformedError,
+    InvalidParamsError,
     RemoteError,
     SessionNotFoundError,
+    TooLargeError,
+    UnsupportedContentError,
 )
 from acphost.rpc.codec import encode_failure
 from acphost.wire.jsonrpc import ErrorObject, RequestId
 
 INTERNAL_ERROR = -32603
+#: What the editor asked for cannot be had as it was asked: nothing is wrong in here.
+_ITS_PARAMS = frozenset(
+    {
+        UnsupportedContentError.word,
+        TooLargeError.word,
+        CursorMalformedError.word,
+        CursorForeignError.word,
+        CursorFutureError.word,
+    }
+)
 #: The answer to a request that the editor itself has taken back (guide section 6).
 REQUEST_CANCELLED = ErrorObject(-32800, "the request was cancelled")
 
@@ -33,7 +49,9 @@ def error_object(exc: Exception, *, session_id: str | None = None) -> ErrorObjec
         told = f"internal error: {type(exc).__name__}: {exc}"
         return ErrorObject(INTERNAL_ERROR, told)
     # The daemon's own number lies in what the protocol reserves; its word says more anyway.
-    code = INTERNAL_ERROR if exc.code == HOST_ERROR else exc.code
+    code = exc.code
+    if code == HOST_ERROR:
+        code = InvalidParamsError.code if exc.word in _ITS_PARAMS else INTERNAL_ERROR
     data = {"code": exc.word, "retryable": exc.retryable, **exc.details}
     if isinstance(exc, SessionNotFoundError) and session_id is not None:
         data["sessionId"] = session_id

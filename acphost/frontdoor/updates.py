@@ -8,9 +8,10 @@ one variant they do not know (guide rule 50).
 from collections.abc import Callable, Iterator
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw
 
 from acphost.frontdoor.members import Members, is_given, items, members, raw, text
+from acphost.rpc.codec import encode_notification
 from acphost.wire.acp_agent import EditorCapabilities
 from acphost.wire.event import HOST, Event, Kind
 from acphost.wire.host import RunStatus
@@ -109,6 +110,24 @@ def turn_ended(event: Event) -> Raw:
             "_meta": {TURN: turn},
         }
     )
+
+
+def extension(event: Event, session_id: str) -> bytes | None:
+    """An agent's own notification as a line for the editor, under our name of the session.
+
+    Names that begin with `_` are for such (guide rule 48); other unknown ones are the protocol's.
+    """
+    if event.host is UNSET or text(members(event.host).get("evidence")) != "extension":
+        return None
+    said = members(event.payload)
+    method = text(said.get("method"))
+    if method is None or not method.startswith("_"):
+        return None
+    params = said.get("params", Raw(b"{}"))
+    own = members(params)
+    if "sessionId" in own:
+        params = encoded({**own, "sessionId": raw(session_id)})
+    return encode_notification(method, params)
 
 
 def _as_it_is(event: Event) -> Iterator[Raw]:

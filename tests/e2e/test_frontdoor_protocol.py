@@ -32,6 +32,8 @@ UPDATE = (
     '"_meta":{"b":1.50,"a":[ ]},"later":{"x" :null}}'
 )
 
+BEFORE_AFTER = ("before", "after")
+
 
 async def test_stdout_is_the_protocol_and_nothing_else() -> None:
     """Prints, warnings and tracebacks of anything in the process go to stderr."""
@@ -123,6 +125,66 @@ ON prompt
         assert [UPDATE.encode() in line for line in heard] == [True]
         (prompt,) = daemon.heard("session/prompt")
         assert prompt["params"]["prompt"][0]["_meta"] == {"from": "editor"}
+
+
+async def test_an_agents_own_notifications_are_passed_on_under_the_editors_name() -> None:
+    """Those that begin with `_`, among the updates, untouched but for the session's id; once."""
+    said = (
+        '{"sessionId":"${SESSION}","n":1.50, "deep":{"sessionId":"theirs","x":[ ]},"e":"\\u00e9"}'
+    )
+    line = f'{{"jsonrpc":"2.0","method":"_vendor.tld/news","params":{said}}}'.replace("\\", "\\\\")
+    script = f"""
+ON prompt
+    MSG "before"
+    RAW '{line}\\n'
+    NOTIFY _vendor.tld/bare
+    NOTIFY from/the_future {{"sessionId":"${{SESSION}}"}}
+    NOTIFY $/odd {{"sessionId":"${{SESSION}}"}}
+    MSG "after"
+"""
+    async with running_daemon(script) as daemon, editor(daemon) as zed, editor(daemon) as other:
+        session = await zed.new()
+        await other.load(session)
+        await zed.prompt(session, "hi")
+        await other.shows(session, "after")
+        for each in (zed, other):
+            told = [message for message in each.messages if "method" in message]
+            (news,) = [message for message in told if message["method"] == "_vendor.tld/news"]
+            assert news["params"]["sessionId"] == session
+            assert "id" not in news
+            (heard,) = [line for line in each.lines if b"_vendor.tld/news" in line]
+            assert b'"n":1.50,' in heard
+            assert b'"deep":{"sessionId":"theirs","x":[ ]}' in heard
+            assert b'"e":"\\u00e9"' in heard
+            texts = [message["params"].get("update", {}).get("content") for message in told]
+            first, last = (texts.index({"type": "text", "text": word}) for word in BEFORE_AFTER)
+            assert first < told.index(news) < last
+            (bare,) = [message for message in told if message["method"] == "_vendor.tld/bare"]
+            assert bare["params"] == {}
+            assert {message["method"] for message in told} == {
+                "session/update", "_vendor.tld/news", "_vendor.tld/bare"
+            }  # fmt: skip
+        async with editor(daemon) as late:
+            await late.load(session)
+            assert late.said(session) == "beforeafter"
+            assert not [each for each in late.messages if "_vendor" in each.get("method", "")]
+
+
+async def test_a_mistake_of_the_editor_is_no_error_of_ours() -> None:
+    """-32602 with the word that says which: it is not the program that failed."""
+    async with running_daemon() as daemon, editor(daemon) as zed:
+        session = await zed.new()
+        for word, method, params in (
+            ("cursor_malformed", "session/list", {"cursor": "zzz"}),
+            (
+                "unsupported_content",
+                "session/prompt",
+                {"sessionId": session, "prompt": [{"type": "hologram"}]},
+            ),
+        ):
+            error = await zed.error(method, **params)
+            assert error["code"] == -32602, error
+            assert error["data"]["code"] == word
 
 
 async def test_what_an_editor_did_not_offer_to_show_is_left_out_or_put_otherwise() -> None:
