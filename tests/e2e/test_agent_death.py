@@ -4,6 +4,7 @@ import os
 import shlex
 import signal
 
+from tests.support.config import STUBBORN
 from tests.support.daemon import eventually, is_alive, payload, running_daemon
 
 
@@ -105,7 +106,7 @@ ON prompt "close"
     CLOSE stdin
     STAY
 """
-    async with running_daemon(script) as daemon:
+    async with running_daemon(script, agent=STUBBORN) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "close")
         await daemon.marked("begun")
@@ -155,7 +156,7 @@ ON prompt
     MARK ${DIR}/begun
     GATE ${DIR}/go
 """
-    async with running_daemon(script, agent={"term_grace": 1}) as daemon:
+    async with running_daemon(script, agent=STUBBORN) as daemon:
         session = await daemon.session()
         died = await daemon.ask(session, "die")
         child = int(await daemon.marked("child"))
@@ -180,7 +181,7 @@ ON prompt
 ON eof
     STAY
 """
-    async with running_daemon(script) as daemon:
+    async with running_daemon(script, agent=STUBBORN) as daemon:
         inner = shlex.join(daemon.command())
         launcher = f"trap '' TERM; exec 3<&0; {inner} <&3 & wait"
         daemon.configure(agent={"command": ["/bin/sh", "-c", launcher]})

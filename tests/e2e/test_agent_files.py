@@ -6,6 +6,7 @@ from typing import Any
 import anyio
 import pytest
 
+from tests.support.config import STUBBORN
 from tests.support.daemon import Daemon, facts, payload, running_daemon
 from tests.support.wire import Wire
 
@@ -203,7 +204,7 @@ ON cancel KEEP
     MARK ${DIR}/cancelled
 """
     )
-    async with running_daemon(script) as daemon:
+    async with running_daemon(script, agent=STUBBORN) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "write")
         question = await daemon.question(session)

@@ -1,5 +1,6 @@
 """Stop: bound to its run, once on the wire, with an end that does not depend on the agent."""
 
+from tests.support.config import STUBBORN
 from tests.support.daemon import Daemon, eventually, facts, is_alive, payload, running_daemon
 
 OBEYS = """
@@ -56,7 +57,7 @@ ON prompt "stop me"
 ON cancel KEEP
     NOTE "I heard it"
 """
-    async with running_daemon(script) as daemon:
+    async with running_daemon(script, agent=STUBBORN) as daemon:
         session, run_id = await stopped(daemon)
         run = await daemon.client.run(run_id)
         (ended,) = await daemon.events(run, "run.cancelled")
@@ -103,7 +104,7 @@ ON prompt "stop me"
 ON cancel KEEP
     SEND {"jsonrpc": "2.0", "id": null, "error": {"code": -32601, "message": "Method not found"}}
 """
-    async with running_daemon(script) as daemon:
+    async with running_daemon(script, agent=STUBBORN) as daemon:
         session, _ = await stopped(daemon)
         assert (await daemon.ask(session, "q")).status == "completed"
 
@@ -119,7 +120,7 @@ ON prompt "stop me"
 ON cancel KEEP
     NOTE "so what"
 """
-    async with running_daemon(script) as daemon:
+    async with running_daemon(script, agent=STUBBORN) as daemon:
         session, _ = await stopped(daemon)
         after = await daemon.ask(session, "q")
 
@@ -163,7 +164,7 @@ ON cancel KEEP
 ON eof
     GATE ${DIR}/go
 """
-    async with running_daemon(script, agent={"eof_grace": 5}) as daemon:
+    async with running_daemon(script, agent={"cancel_grace": 0.3}) as daemon:
         session, _ = await stopped(daemon)
         after = await daemon.send(session, "q")
         daemon.open("go")
@@ -273,7 +274,7 @@ ON cancel KEEP
     GATE ${DIR}/go
     END cancelled
 """
-    async with running_daemon(script, agent={"cancel_grace": 10}) as daemon:
+    async with running_daemon(script) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "stop me")
         await daemon.marked("begun")
@@ -294,7 +295,7 @@ ON prompt "stop me"
     MARK ${DIR}/begun
     STAY
 """
-    async with running_daemon(script) as daemon:
+    async with running_daemon(script, agent=STUBBORN) as daemon:
         session, _ = await stopped(daemon)
         assert (await daemon.ask(session, "q")).status == "completed"
 
@@ -315,7 +316,7 @@ ON cancel KEEP
 ON eof
     STAY
 """
-    async with running_daemon(script) as daemon:
+    async with running_daemon(script, agent=STUBBORN) as daemon:
         session, _ = await stopped(daemon)
         near, far = int(await daemon.marked("near")), int(await daemon.marked("far"))
         after = await daemon.ask(session, "q")
@@ -339,7 +340,7 @@ ON prompt ~"stop|other"
 ON cancel KEEP
     MARK ${DIR}/stopped
 """
-    async with running_daemon(script, agent={"cancel_grace": 5}) as daemon:
+    async with running_daemon(script) as daemon:
         one, two = await daemon.session(), await daemon.session()
         stopped_run, other = await daemon.send(one, "stop"), await daemon.send(two, "other")
         await daemon.marked("stop")

@@ -1,5 +1,7 @@
 """A command that has to wait says for what, and for how long."""
 
+import signal
+
 import anyio
 
 from acphost.transport.lock import lock_holder
@@ -39,14 +41,16 @@ async def test_a_daemon_on_its_way_up_is_waited_for() -> None:
         await daemon.kill()
         process = daemon.launch()
         await eventually(lambda: lock_holder(daemon.state) == process.pid)
+        process.send_signal(signal.SIGSTOP)
         with anyio.fail_after(PATIENCE):
             async with piped(
                 daemon.socket, "ls", "--json", ACPHOST_STATE_DIR=str(daemon.state)
             ) as command:
+                await command.until("is starting", "err")
+                process.send_signal(signal.SIGCONT)
                 code, out, err = await command.rest()
         assert code == 0, err
         assert session in out
-        assert "is starting" in err
         process.terminate()
         await eventually(lambda: process.poll() is not None)
         await daemon.start()

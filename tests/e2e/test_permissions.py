@@ -118,7 +118,7 @@ ON cancel KEEP
     AWAIT r1 r2
     END cancelled
 """
-    async with running_daemon(script, agent={"cancel_grace": 5}) as daemon:
+    async with running_daemon(script) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "edit")
         await daemon.marked("asked")
@@ -149,7 +149,7 @@ ON cancel
     MSG ${OUTCOME}
     END cancelled
 """
-    async with running_daemon(script, agent={"cancel_grace": 5}) as daemon:
+    async with running_daemon(script) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "edit")
         await daemon.marked("begun")

@@ -181,7 +181,7 @@ ON cancel
     MSG ${OUTCOME}
     END cancelled
 """
-    async with running_daemon(script, host=RULES, agent={"cancel_grace": 5}) as daemon:
+    async with running_daemon(script, host=RULES) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "x")
         await daemon.marked("begun")

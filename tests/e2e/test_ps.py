@@ -4,6 +4,7 @@ import json
 import os
 import sys
 
+from tests.support.config import STUBBORN
 from tests.support.daemon import Daemon, eventually, facts, is_alive, payload, running_daemon
 from tests.support.terminal import Finished, acphost
 
@@ -107,7 +108,7 @@ async def test_what_a_dead_daemon_left_is_gone_at_the_next_start() -> None:
 async def test_killing_a_run_of_an_agent_that_does_not_obey() -> None:
     """Asked first, then by force; the queue goes on with another process."""
     script = SCRIPT + 'ON cancel KEEP\n    NOTE "I heard it"\n'
-    async with running_daemon(script) as daemon:
+    async with running_daemon(script, agent=STUBBORN) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "stay")
         after = await daemon.send(session, "after")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from acphost.wire.host import Run
+from tests.support.config import STUBBORN
 from tests.support.daemon import Daemon, eventually, payload
 from tests.support.profiles import hosted
 
@@ -51,7 +52,7 @@ async def remembers(daemon: Daemon, session: str, text: str = "recall") -> Run:
 @pytest.mark.parametrize("runtime", ["hermes", "reasonix"])
 async def test_in_each_phase(runtime: str) -> None:
     """Cancelled, nothing open, one cancel on the wire; replaced only where the stop wedges."""
-    async with hosted(runtime, agent={"cancel_grace": 5}) as daemon:
+    async with hosted(runtime) as daemon:
         session = await started(daemon)
         tool, edit = TOOLS[runtime]
         for number, (phase, (text, kind, wedges)) in enumerate(PHASES.items(), 1):
@@ -94,7 +95,7 @@ async def test_after_the_end(runtime: str) -> None:
 
 async def test_a_cancel_that_crosses_the_answer_does_not_hit_the_next_prompt() -> None:
     """Hermes keeps it for the next prompt; setting the model that it has takes it away."""
-    async with hosted("hermes", agent={"cancel_grace": 5}) as daemon:
+    async with hosted("hermes") as daemon:
         session = await started(daemon)
         run = await daemon.send(session, f"deaf {daemon.path('go')}")
         await reached(daemon, run, "message.delta")
@@ -121,7 +122,7 @@ def waiting_bytes(pid: int) -> int:
 
 async def test_a_cancel_before_the_first_sign_waits_a_little() -> None:
     """Hermes takes a cancel in the same breath for the next prompt's: it is held a moment."""
-    async with hosted("hermes", agent={"cancel_grace": 5}) as daemon:
+    async with hosted("hermes") as daemon:
         session = await started(daemon)
         run = await daemon.send(session, f"hush {daemon.path('never')}")
         await daemon.cancel(run)
@@ -146,7 +147,7 @@ async def test_a_queued_remark_that_nobody_asked_for_is_recognised() -> None:
 
 async def test_a_frozen_process_is_ended_by_force() -> None:
     """A stop that the agent answers with a deadlock ends after the grace; the next prompt runs."""
-    async with hosted("hermes", agent={"cancel_grace": 0.3}, DEADLOCK="yes") as daemon:
+    async with hosted("hermes", agent=STUBBORN, DEADLOCK="yes") as daemon:
         session = await started(daemon)
         run = await daemon.send(session, f"gate {daemon.path('never')}")
         await reached(daemon, run, "message.delta")

@@ -13,6 +13,7 @@ from acphost.client.client import Client
 from acphost.errors import ConflictError, ConnectionLostError
 from acphost.transport import cgroups
 from acphost.wire.host import Run
+from tests.support.config import STUBBORN
 from tests.support.daemon import Daemon, eventually, is_alive, payload, running_daemon, started
 
 GATED = """
@@ -146,7 +147,7 @@ async def test_a_start_without_a_prompt_that_was_cut() -> None:
 async def test_a_stop_that_was_not_confirmed() -> None:
     """Killed between the stop and its end: `cancel_unconfirmed`, as nobody knows."""
     script = GATED + "ON cancel KEEP\n    MARK ${DIR}/told\n"
-    async with running_daemon(script, agent={"cancel_grace": 10}) as daemon:
+    async with running_daemon(script) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "work")
         await daemon.marked("begun")
@@ -271,7 +272,7 @@ ON prompt
 ON eof
     STAY
 """
-    async with running_daemon(script) as daemon:
+    async with running_daemon(script, agent=STUBBORN) as daemon:
         session = await daemon.session()
         await daemon.send(session, "work")
         await daemon.marked("begun")

@@ -63,8 +63,7 @@ async def test_a_turn_that_does_not_end_is_interrupted() -> None:
 async def test_a_second_signal_ends_it_at_once() -> None:
     """Nobody waits for the deadline, nor for an agent that ignores everything."""
     script = "IGNORE TERM\n" + GATED + "ON eof\n    STAY\n"
-    agent = {"eof_grace": NEVER, "term_grace": NEVER}
-    async with running_daemon(script, agent=agent, host={"drain": {"timeout": NEVER}}) as daemon:
+    async with running_daemon(script, host={"drain": {"timeout": NEVER}}) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "one")
         await daemon.marked("begun")
@@ -80,7 +79,7 @@ async def test_a_second_signal_ends_it_at_once() -> None:
 async def test_stopping_while_an_agent_is_being_started() -> None:
     """It never answers `initialize`: the daemon does not wait for it, and the run stays pending."""
     script = "ON init\n    MARK ${DIR}/init\n    STAY\n"
-    async with running_daemon(script, agent={"init_timeout": NEVER}) as daemon:
+    async with running_daemon(script) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "one")
         await daemon.marked("init")
@@ -96,7 +95,7 @@ async def test_stopping_while_an_agent_is_being_started() -> None:
 async def test_stopping_while_a_session_is_being_opened() -> None:
     """The same with `session/new` unanswered."""
     script = "ON new\n    MARK ${DIR}/new\n    STAY\n"
-    async with running_daemon(script, agent={"load_timeout": NEVER}) as daemon:
+    async with running_daemon(script) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "one")
         await daemon.marked("new")

@@ -2,7 +2,6 @@
 
 from acphost.wire.event import Event
 from tests.support.daemon import Daemon, eventually, payload, running_daemon
-from tests.support.patience import NEVER
 from tests.support.profiles import hosted
 from tests.support.terminal import acphost
 
@@ -97,7 +96,7 @@ ON cancel
     GATE ${DIR}/go
     END cancelled
 """
-    async with running_daemon(script, agent={"quiet_after": 0.2, "cancel_grace": NEVER}) as daemon:
+    async with running_daemon(script, agent={"quiet_after": 0.2}) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "x")
         await daemon.is_status(session, "quiet")

@@ -4,16 +4,20 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from tests.support.patience import NEVER
+
 Table = Mapping[str, Any]
 
-#: Short enough for a test, long enough for a busy machine.
+#: No time limit of an agent ends unless a test wants it to: what is slow is the machine.
 AGENT: Table = {
-    "init_timeout": 10,
-    "load_timeout": 10,
-    "cancel_grace": 0.5,
-    "eof_grace": 0.3,
-    "term_grace": 0.3,
+    "init_timeout": NEVER,
+    "load_timeout": NEVER,
+    "cancel_grace": NEVER,
+    "eof_grace": NEVER,
+    "term_grace": NEVER,
 }
+#: For an agent that lets every grace pass.
+STUBBORN: Table = {"cancel_grace": 0.3, "eof_grace": 0.3, "term_grace": 0.3}
 
 
 def config_text(host: Table, agents: Mapping[str, Table]) -> str:
