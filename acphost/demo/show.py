@@ -17,7 +17,7 @@ from acphost.wire.event import TERMINAL_KINDS, Event, Kind
 from acphost.wire.host import Run, RunStatus, SessionStatus
 
 #: A step that takes longer than this has failed: the whole show takes a fraction of it.
-STEP_TIMEOUT = 20.0
+STEP_TIMEOUT = 60.0
 
 FIRST = "Please ask for permission, then write notes.md"
 SLOW = "Now something slow: count to twelve"

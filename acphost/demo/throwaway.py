@@ -17,7 +17,7 @@ from acphost.ids import mint
 from acphost.transport import dial
 from acphost.transport.child import Child, ChildSpec, spawn
 
-_START_TIMEOUT = 15.0
+_START_TIMEOUT = 60.0
 _LOOK_AGAIN = 0.02
 _STOP_GRACE = 5.0
 _STDERR_KEPT = 16_384
@@ -108,7 +108,7 @@ class Throwaway:
 async def throwaway() -> AsyncGenerator[Throwaway]:
     """A folder and a daemon that are gone after the block, however it ends."""
     # Under /tmp by its short name: a socket's path has little room.
-    folder = Path(tempfile.mkdtemp(prefix="acphost-show-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix=f"acphost-show-{os.getpid()}-", dir="/tmp"))
     try:
         async with anyio.create_task_group() as tasks:
             daemon = Throwaway(folder, tasks)

@@ -14,7 +14,7 @@ import anyio.to_thread
 from anyio.abc import TaskStatus
 
 from tests.support.daemon import Daemon, eventually, running_daemon
-from tests.support.patience import PATIENCE
+from tests.support.patience import NEVER, PATIENCE
 from tests.support.wire import Frame, Wire
 
 GATED = 'ON prompt "wait"\n    GATE ${DIR}/go\n    MSG "done"\n'
@@ -71,7 +71,7 @@ async def unharmed(daemon: Daemon) -> AsyncGenerator[None]:
 async def test_nobody_may_stay_without_a_word() -> None:
     """Silence, and half a line, end with the time for a handshake; the reason is told."""
     async with (
-        running_daemon(GATED, host={"limits": {"handshake_timeout": 0.4}}) as daemon,
+        running_daemon(GATED, host={"limits": {"handshake_timeout": 1.5}}) as daemon,
         unharmed(daemon),
         daemon.wire(greet=False) as silent,
         daemon.wire(greet=False) as halting,
@@ -115,7 +115,7 @@ async def test_garbage_is_answered_line_by_line() -> None:
 
 async def test_more_connections_than_files() -> None:
     """Two thousand under a limit of 64 files: each is told something, and the good are heard."""
-    limits = {"handshake_timeout": 0.2}
+    limits = {"handshake_timeout": 0.6}
     async with (
         running_daemon(GATED, host={"limits": limits}, prepare=_with_files(64)) as daemon,
         unharmed(daemon),
@@ -140,7 +140,7 @@ def _storm(path: Path, count: int) -> Counter[str]:
         all_of_them = [crowd.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(count)]
         for each in all_of_them:
             each.connect(str(path))
-            each.settimeout(10)
+            each.settimeout(PATIENCE)
         for each in all_of_them:
             error = json.loads(each.recv(4096))["error"]["data"]
             assert ("retryAfterMs" in error) == (error["code"] == "overloaded")
@@ -150,7 +150,7 @@ def _storm(path: Path, count: int) -> Counter[str]:
 
 async def test_the_silent_make_room_for_those_who_speak() -> None:
     """Every place is taken by connections that say nothing: a newcomer is served all the same."""
-    limits = {"max_connections": 8, "handshake_timeout": 60}
+    limits = {"max_connections": 8, "handshake_timeout": NEVER}
     async with (
         running_daemon(GATED, host={"limits": limits}) as daemon,
         unharmed(daemon),

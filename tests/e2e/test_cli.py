@@ -431,24 +431,26 @@ async def test_a_reader_that_leaves_is_no_error(daemon: Throwaway) -> None:
 # -- the demo -------------------------------------------------------------------------------------
 
 
-def folders_of_demos() -> set[Path]:
-    return set(Path("/tmp").glob("acphost-show-*"))
+def folders_of_demo(pid: int) -> list[Path]:
+    return list(Path("/tmp").glob(f"acphost-show-{pid}-*"))
 
 
 async def test_the_demo_shows_what_it_promises_and_leaves_nothing() -> None:
-    before = folders_of_demos()
-    done = await acphost(None, "demo")
-    assert done.code == 0, done.out
-    assert done.err == ""
-    assert done.out.count("✓") > 10
-    assert "✗" not in done.out
-    assert folders_of_demos() <= before
+    async with piped(None, "demo") as command:
+        await command.until(">")
+        assert folders_of_demo(command.process.pid) != []
+        code, out, err = await command.rest()
+    assert code == 0, out
+    assert err == ""
+    assert out.count("✓") > 10
+    assert "✗" not in out
+    assert folders_of_demo(command.process.pid) == []
 
 
 async def test_the_demo_cleans_up_when_it_is_interrupted() -> None:
-    before = folders_of_demos()
     async with typist(None, "demo") as person:
         await person.until("I am at it.")
+        assert folders_of_demo(person.pid) != []
         await person.type("\x03")
         assert await person.rest() == 130
-    assert folders_of_demos() <= before
+    assert folders_of_demo(person.pid) == []

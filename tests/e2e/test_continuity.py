@@ -187,14 +187,14 @@ async def test_a_load_that_is_never_answered() -> None:
         LOADS
         + """
 ON load
-    REPEAT 8
+    REPEAT 20
         MSG "word "
         PAUSE 100
     ANSWER {}
 """
     )
     mute = LOADS + "ON load\n    STAY\n"
-    async with running_daemon(slow, agent={"load_timeout": 0.5}) as daemon:
+    async with running_daemon(slow, agent={"load_timeout": 1.5}) as daemon:
         session, after = await second_life(daemon, slow)
         assert after.continuity == "replay_seen"
         daemon.rewrite(mute)

@@ -238,7 +238,7 @@ ON new
     ASK elicitation/create {{"requestId": "${{#ID}}", {form}}} save=${{DIR}}/answer
     NEW one
 """
-    async with running_daemon(script, agent={"load_timeout": 1}) as daemon:
+    async with running_daemon(script) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "go")
         asked = await opened(daemon, session)

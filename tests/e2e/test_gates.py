@@ -131,7 +131,7 @@ ON authenticate ONCE
 ON authenticate
     ANSWER {}
 """
-    async with running_daemon(script, agent={"login_timeout": 0.2}) as daemon:
+    async with running_daemon(script, agent={"login_timeout": 1.5}) as daemon:
         session = await daemon.session()
         await daemon.ask(session, "hi")
         for count in (1, 2):

@@ -217,10 +217,10 @@ async def test_a_question_that_its_agent_has_given_up_harms_nobody() -> None:
     async with hosted("hermes", PATIENCE="0.2") as daemon:
         session = await daemon.session()
         run = await daemon.send(session, 'terminal {"command": "rm x"}')
-        question = await daemon.question(session)
+        asked = payload(await daemon.has_event(session, "permission.requested"))
         assert (await daemon.wait(run)).status == "completed"
         with pytest.raises(AlreadyResolvedError):
-            await daemon.client.respond(question.permission_id, "allow_once")
+            await daemon.client.respond(asked["permissionId"], "allow_once")
         assert (await daemon.ask(session, "say 1")).status == "completed"
 
 

@@ -143,8 +143,9 @@ async def test_it_speaks_another_version() -> None:
 
 async def test_it_prints_noise_and_nothing_else() -> None:
     """Two million lines of it: bounded memory, and the last lines are quoted."""
-    script = 'RAW "noise noise\\n" times=2000000\nON init\n    STAY\n'
-    async with running_daemon(script, agent={"init_timeout": 4}) as daemon:
+    noise = "yes noise noise | head -n 2000000; exec cat 3>&1 >/dev/null"
+    given = {"command": ["/bin/sh", "-c", noise], "init_timeout": 2}
+    async with running_daemon(agent=given) as daemon:
         before = daemon.memory()
         run = await daemon.ask(await daemon.session(), "hi")
 

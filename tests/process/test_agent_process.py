@@ -28,6 +28,7 @@ from acphost.settings.model import AgentSettings, Settings
 from acphost.transport.child import Child
 from acphost.transport.processes import Process
 from acphost.wire.jsonrpc import RequestId
+from tests.support.config import AGENT
 from tests.support.daemon import eventually, is_alive
 from tests.support.patience import PATIENCE
 
@@ -111,14 +112,11 @@ async def pool(
     given = {
         "command": [sys.executable, "-m", "acphost.demo.agent", str(file)],
         "env": {"DIR": str(folder)},
-        "init_timeout": 5.0,
-        "load_timeout": 5.0,
-        "eof_grace": 0.2,
-        "term_grace": 0.2,
+        **AGENT,
         **agent,
     }
     settings = Settings(
-        agents={"fake": AgentSettings(**given)},  # type: ignore[arg-type]
+        agents={"fake": AgentSettings(**given)},
         folder=str(folder),
         read_from=[],
     )
@@ -337,7 +335,7 @@ async def test_stopping_fails_what_is_open(short_dir: Path) -> None:
 async def test_stopping_does_not_wait_for_a_greeting(short_dir: Path) -> None:
     """An agent that never answers `initialize` is ended at once when the pool closes."""
     script = "ON init\n    MARK ${DIR}/asked\n    STAY\n"
-    async with pool(short_dir, script, init_timeout=60.0) as stand:
+    async with pool(short_dir, script) as stand:
         refused = anyio.Event()
 
         async def start() -> None:
@@ -430,7 +428,7 @@ ON new
 async def test_killing_needs_no_grace(short_dir: Path) -> None:
     """`kill` in the middle of long graces ends it now."""
     script = "IGNORE TERM\nON eof\n    STAY\n"
-    async with pool(short_dir, script, eof_grace=60.0, term_grace=60.0) as stand:
+    async with pool(short_dir, script) as stand:
         process = await stand.start()
         pid = process.pid
         process.stop()

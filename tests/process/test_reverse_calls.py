@@ -21,9 +21,9 @@ from acphost.server.connection import (
 )
 from acphost.server.editors import ClientEditors
 from acphost.transport.unix import SocketStream
-from tests.support.patience import PATIENCE
+from tests.support.patience import NEVER, PATIENCE
 
-LIMITS = ConnectionLimits(max_line=1 << 20, max_in_flight=8, handshake_timeout=10)
+LIMITS = ConnectionLimits(max_line=1 << 20, max_in_flight=8, handshake_timeout=NEVER)
 SESSION = "sess_1"
 
 

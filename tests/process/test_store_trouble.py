@@ -23,7 +23,7 @@ from acphost.journal.health import StorageHealth, StorageState
 from acphost.journal.recovery import Heads
 from acphost.journal.store import Store, open_store
 from acphost.journal.writer import SessionLog, Writer, WriterOptions
-from tests.support.patience import PATIENCE
+from tests.support.patience import NEVER, PATIENCE
 from tests.support.stores import Gate, Listener, all_events, chunks, events_of, now, opened
 
 
@@ -116,7 +116,10 @@ def lock_of_another_program(path: Path) -> Iterator[None]:
 async def test_a_short_lock_by_another_program_is_nobodys_business(path: Path) -> None:
     health: list[StorageHealth] = []
     async with opened(
-        path, WriterOptions(busy_timeout=0.01, first_retry=0.01, on_health=health.append)
+        path,
+        WriterOptions(
+            busy_timeout=0.01, first_retry=0.01, lock_grace=NEVER, on_health=health.append
+        ),
     ) as store:
         log = SessionLog(1, "sess_1")
         with lock_of_another_program(path):

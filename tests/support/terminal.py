@@ -121,6 +121,7 @@ class Typist:
     """A command on a pseudo-terminal, as a person sees it."""
 
     def __init__(self, process: Process, screen: int) -> None:
+        self.pid = process.pid
         self._process = process
         self._screen = screen
         self.seen = ""
