@@ -160,7 +160,9 @@ class ClientConnection:
             tasks.cancel_scope.cancel()
 
     def shed(self, reason: AcpHostError) -> None:
-        """End the connection to make room for another."""
+        """End the connection to make room for another; the first reason is told, no second."""
+        if self._scope is not None and self._scope.cancel_called:
+            return
         self._fail(None, reason)
         if self._scope is not None:
             self._scope.cancel()

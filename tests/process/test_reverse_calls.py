@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from anyio.abc import TaskGroup
 
-from acphost.errors import ConnectionLostError, RemoteError
+from acphost.errors import ConnectionLostError, NotInitializedError, OverloadedError, RemoteError
 from acphost.server.connection import (
     Attendance,
     ClientConnection,
@@ -197,3 +197,19 @@ async def test_a_silent_client_is_not_waited_for_beyond_the_patience() -> None:
 
     assert again["id"] != late["id"]
     assert [(error.remote_code, str(error)) for error in errors] == [(-32601, "no such method")]
+
+
+async def test_a_client_that_is_let_go_for_two_reasons_is_told_one() -> None:
+    """Its time for a greeting is over in the moment in which it makes room for another."""
+    ours, theirs = socket.socketpair()
+    connection = ClientConnection(SocketStream(ours), Unanswered(), LIMITS)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(connection.run)
+        await anyio.wait_all_tasks_blocked()
+        connection.shed(OverloadedError("many are connected"))
+        connection.shed(NotInitializedError("no `initialize` within its time"))
+    ours.close()
+    with theirs:
+        (line,) = theirs.recv(4096).splitlines()
+        assert json.loads(line)["error"]["data"]["code"] == "overloaded"
+        assert theirs.recv(4096) == b""

@@ -92,7 +92,9 @@ class Wire:
 @asynccontextmanager
 async def wire(path: Path, *, greet: bool = True, **hello: object) -> AsyncGenerator[Wire]:
     """A connection for the length of the block, introduced unless told not to."""
-    async with await anyio.connect_unix(path) as stream:
+    with anyio.CancelScope(shield=True):  # anyio trips over being cancelled at a full backlog
+        connected = await anyio.connect_unix(path)
+    async with connected as stream:
         client = Wire(stream)
         if greet:
             client_info = {"name": "wire", "version": "1"}
