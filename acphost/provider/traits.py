@@ -187,6 +187,10 @@ class Traits:
         """
         return None
 
+    def is_question(self, asked: ToolReport) -> bool:
+        """Whether a request for permission is really a question to the user: no rule answers it."""
+        return False
+
     def may_take_long(self, call: KnownCall) -> bool:
         """Whether an open call explains a silence; some agents never say that a call has ended."""
         return True

@@ -118,7 +118,7 @@ class DecisionDesk:
                 b'{"evidence":"permission_without_options"}', None, classify(raw),
             )  # fmt: skip
             return Opened(Change([draft], []))
-        kind, call, key = _kind(request), None, None
+        kind, call, key = self._kind(request), None, None
         if request.tool_call.tool_call_id:
             call, key = self._meant(request.tool_call, calls)
         subject = self._subject(request.tool_call, call, is_yes_or_no=kind != "choice")
@@ -142,6 +142,18 @@ class DecisionDesk:
         if chosen is not None and decided.rule is not None:
             change.add(self._close(question, "selected", chosen, None, decided.rule.name))
         return Opened(change, question, chosen)
+
+    def _kind(self, request: PermissionRequest) -> str:
+        """One yes and a no are a permission; all else is a choice, which only people can make."""
+        kinds = [option.kind for option in request.options]
+        may_refuse = any(kind.startswith("reject") for kind in kinds)
+        if (
+            kinds.count("allow_once") > 1
+            or not may_refuse
+            or self._traits.is_question(request.tool_call)
+        ):
+            return "choice"
+        return "plan" if request.tool_call.kind == "switch_mode" else "permission"
 
     def _meant(self, asked: ToolReport, calls: CallBook | None) -> tuple[Call | None, str]:
         """The call that a question is about, as far as that is known, and its key."""
@@ -324,14 +336,6 @@ def _member(raw: bytes, name: str, missing: bytes) -> bytes:
         return bytes(msgspec.json.decode(raw, type=dict[str, msgspec.Raw])[name])
     except (msgspec.DecodeError, KeyError):
         return missing
-
-
-def _kind(request: PermissionRequest) -> str:
-    """Several ways to say yes are a choice; one yes and one no a permission."""
-    allowing = sum(option.kind == "allow_once" for option in request.options)
-    if allowing > 1:
-        return "choice"
-    return "plan" if request.tool_call.kind == "switch_mode" else "permission"
 
 
 def _offered(options: list[PermissionOption], decided: Decided) -> str | None:

@@ -265,6 +265,24 @@ async def test_reasonix_asks_a_person_and_no_rule_answers() -> None:
         assert (await daemon.ask(session, "say 1")).status == "completed"
 
 
+async def test_a_reasonix_question_with_one_answer_is_still_a_question() -> None:
+    """It looks like leave that is asked for; no rule says what a person thinks."""
+    asked = (
+        '[[tool ask {"questions": [{"header": "G", "question": "Shall I?", "options":'
+        ' [{"label": "Go on", "description": "g"}]}]} ;; say 2]]'
+    )
+    rules = {"policy": {"rules": [{"name": "all", "kinds": ["other"], "answer": "allow_once"}]}}
+    async with hosted("reasonix", host=rules) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, asked)
+        question = await daemon.question(session)
+        assert question.kind == "choice"
+        await daemon.client.respond(question.permission_id, "q1:1")
+        assert (await daemon.wait(run)).status == "completed"
+        (resolved,) = await daemon.events(run, "permission.resolved")
+        assert payload(resolved)["rule"] is None
+
+
 async def test_unattended_questions_are_rejected_where_so_configured() -> None:
     """`unattended = "reject"` answers at once if no client that answers questions is there."""
     async with running_daemon(ASKS, host={"permissions": {"unattended": "reject"}}) as daemon:

@@ -97,6 +97,18 @@ async def test_a_choice_is_never_answered_by_a_rule() -> None:
         assert await asked_and(daemon, await daemon.session(), "choose", "two") == "two"
 
 
+async def test_what_cannot_be_refused_is_never_answered_by_a_rule() -> None:
+    """Leave that offers no way to say no is something to be read by a person."""
+    script = """
+ON prompt
+    PERM c1 yes:allow_once:Understood kind=edit
+    MSG ${OUTCOME}
+"""
+    rules = {"policy": {"rules": [{"name": "all", "kinds": ["edit"], "answer": "allow_once"}]}}
+    async with running_daemon(script, host=rules) as daemon:
+        assert await asked_and(daemon, await daemon.session(), "x", "yes") == "yes"
+
+
 async def test_a_rule_that_says_ask_is_shown_with_the_question() -> None:
     """The search ends there, and a person is asked."""
     first = {"name": "look here", "kinds": ["edit"], "answer": "ask"}

@@ -32,6 +32,7 @@ _PREAMBLE = "<session-context"
 _STATUS = "_reasonix.io/session/status_update"
 #: Ids of questions: about a call, or of the tool that asks people (section 3, permissions).
 _QUESTION = re.compile(r"(?:gate-\d+|ask-\d+-q\d+)\Z")
+_ASKED_USER = "ask-"
 
 
 class _Tokens(AcpStruct, frozen=True):
@@ -108,7 +109,7 @@ class Reasonix(Traits):
         """The first open call with the same input, else the first of that tool or kind."""
         if not _QUESTION.match(asked.tool_call_id):
             return None
-        if asked.tool_call_id.startswith("ask-"):
+        if self.is_question(asked):
             return next((call.id for call in calls if call.title == "ask"), None)
         given, tool = _value(asked.raw_input), self.tool_name(asked, None)
         ways: tuple[Callable[[KnownCall], bool], ...] = (
@@ -123,6 +124,10 @@ class Reasonix(Traits):
             if found is not None:
                 return found.id
         return None
+
+    def is_question(self, asked: ToolReport) -> bool:
+        """Those of its tool `ask`: one way to answer looks like leave that is asked for."""
+        return asked.tool_call_id.startswith(_ASKED_USER)
 
     def tool_name(self, asked: ToolReport, meant: KnownCall | None) -> str | None:
         """Told in a member of its own; the title of a call is the tool."""
