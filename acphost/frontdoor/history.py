@@ -108,7 +108,7 @@ class History:
         place = self._calls.get(call_id)
         if place is None:
             self._calls[call_id] = len(self._items)
-            self._items.append(_Call(call_id, said))
+            self._items.append(_Call(call_id, merged_call({}, said)))
             return
         known = self._items[place]
         assert isinstance(known, _Call), "a place in `_calls` is that of a call"
@@ -118,7 +118,7 @@ class History:
         if is_new:
             # Some agents use an id again for the next call.
             self._calls[call_id] = len(self._items)
-            self._items.append(_Call(call_id, said))
+            self._items.append(_Call(call_id, merged_call({}, said)))
         else:
             self._items[place] = _Call(call_id, merged_call(known.said, said))
 

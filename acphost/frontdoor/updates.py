@@ -178,9 +178,30 @@ def _renamed(event: Event) -> Iterator[Raw]:
         yield raw({"sessionUpdate": "session_info_update", "title": title})
 
 
+#: What these members are where an agent keeps to the protocol.
+_WORDS = frozenset({"title", "kind", "status", "name"})
+_LISTS = {"content": "type", "locations": "path"}
+
+
 def merged_call(call: Members, update: Members) -> Members:
-    """A tool call after an update: what is absent or null stays, the rest replaces (rule 31)."""
-    return {**call, **{name: value for name, value in update.items() if is_given(value)}}
+    """A tool call after an update: what is absent or null stays, the rest replaces (rule 31).
+
+    What is malformed is as good as absent; of a list only the bad items are (rule 32).
+    """
+    sound = {name: _sound(name, value) for name, value in update.items() if is_given(value)}
+    return {**call, **{name: value for name, value in sound.items() if value is not None}}
+
+
+def _sound(name: str, value: Raw) -> Raw | None:
+    if name in _WORDS:
+        return value if text(value) is not None else None
+    if name not in _LISTS:
+        return value
+    if not bytes(value).startswith(b"["):
+        return None
+    given = items(value)
+    good = [item for item in given if text(members(item).get(_LISTS[name])) is not None]
+    return value if len(good) == len(given) else raw(good)
 
 
 def encoded(update: Members) -> Raw:

@@ -57,12 +57,17 @@ class Call:
         self.name = report.name or self.name
         self.kind = report.kind or self.kind
         self.raw_input = self._kept(report.raw_input, self.raw_input)
-        self.locations = self._kept(report.locations, self.locations)
-        self.content = self._kept(report.content, self.content)
+        self.locations = self._kept_list(report.locations, self.locations)
+        self.content = self._kept_list(report.content, self.content)
 
     def forget(self) -> None:
         """It has ended: what it was about is in the journal."""
         self.raw_input = self.locations = self.content = None
+
+    def _kept_list(self, new: Raw | UnsetType, old: Raw | None) -> Raw | None:
+        """As `_kept`; what is no list is malformed, and ignored alone (rule 32)."""
+        is_list = isinstance(new, Raw) and bytes(new).startswith(b"[")
+        return self._kept(new, old) if is_list else old
 
     def _kept(self, new: Raw | UnsetType, old: Raw | None) -> Raw | None:
         if not isinstance(new, Raw) or bytes(new) == b"null":

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from acphost.wire.event import Event
 from acphost.wire.host import Run
 from tests.support.daemon import Daemon, facts, payload, running_daemon
+from tests.support.editor import editor
 from tests.support.profiles import hosted
 
 
@@ -142,3 +143,53 @@ async def test_reasonix_questions_are_about_the_call_they_mean() -> None:
             assert (subject["tool"], subject["command"]) == ("bash", "ls")
         assert len(await daemon.events(runs[0], "tool.completed")) == 1
         assert len(await daemon.events(runs[1], "tool.failed")) == 1
+
+
+def shown(text: str) -> dict[str, object]:
+    """An item of what a call shows."""
+    return {"type": "content", "content": {"type": "text", "text": text}}
+
+
+async def test_what_is_seen_after_updates_is_the_call_as_it_stands() -> None:
+    """Lists replace, null keeps, bad items are dropped alone: in a question, and to an editor."""
+    one, two = shown("one"), shown("two")
+    diff = {"type": "diff", "path": "/a", "oldText": None, "newText": "b"}
+    updates: list[dict[str, object]] = [
+        {"sessionUpdate": "tool_call", "title": "Edit", "kind": "edit", "content": [one, two],
+         "locations": [{"path": "/a", "line": 1}], "status": "pending"},
+        {"status": "in_progress", "content": None, "title": None, "locations": None},
+        {"content": [3, diff, {"no": "type"}], "kind": 5, "status": ["odd"]},
+        {"content": "not a list", "locations": [{"path": "/b"}]},
+    ]  # fmt: skip
+    whole = [{"sessionUpdate": "tool_call_update", "toolCallId": "c1", **each} for each in updates]
+    steps = "".join(f"    UPDATE {json.dumps(each)}\n" for each in whole)
+    ending = """    PERM c1 a:allow_once d:reject_once
+    UPD c1 completed
+    UPDATE {"sessionUpdate": "tool_call_update", "toolCallId": "c2", "content": [%s]}
+    UPDATE {"sessionUpdate": "tool_call_update", "toolCallId": "c2", "content": []}
+    MSG done
+"""
+    script = f"ON prompt\n{steps}{ending % json.dumps(one)}"
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "x")
+        question = await daemon.question(session)
+        asked = json.loads(bytes(question.request))
+        assert (asked["toolCall"]["title"], asked["toolCall"]["kind"]) == ("Edit", "edit")
+        assert sorted(asked["subject"]["paths"]) == ["/a", "/b"]
+        await daemon.client.respond(question.permission_id, "a")
+        await daemon.wait(run)
+
+        async with editor(daemon) as zed:
+            await zed.load(session)
+            calls = [
+                each
+                for each in zed.updates(session)
+                if each["sessionUpdate"] in ("tool_call", "tool_call_update")
+            ]
+        first, second = calls
+        assert first == {
+            "sessionUpdate": "tool_call", "toolCallId": "c1", "title": "Edit", "kind": "edit",
+            "status": "completed", "content": [diff], "locations": [{"path": "/b"}],
+        }  # fmt: skip
+        assert (second["title"], second["content"]) == ("c2", [])

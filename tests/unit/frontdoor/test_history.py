@@ -51,17 +51,28 @@ def test_two_prompts_in_a_row_are_two() -> None:
 
 def test_a_call_is_told_once_as_it_ended() -> None:
     begun: dict[str, Any] = {"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T"}
-    begun |= {"content": [1], "x": 1}
+    begun |= {"content": [{"type": "content", "x": 1}], "x": 1}
     more: dict[str, Any] = {
         "sessionUpdate": "tool_call_update",
         "toolCallId": "c",
         "status": "completed",
     }
-    more |= {"title": None, "content": [2]}
+    more |= {"title": None, "content": [{"type": "diff"}]}
     assert told(begun, chunk("a"), more) == [
-        {**begun, "content": [2], "status": "completed"},
+        {**begun, "content": [{"type": "diff"}], "status": "completed"},
         chunk("a"),
     ]
+
+
+def test_what_is_malformed_in_a_call_changes_nothing() -> None:
+    good = {"type": "content", "content": {"type": "text", "text": "a"}}
+    begun = {"sessionUpdate": "tool_call", "toolCallId": "c", "title": "T", "content": [good]}
+    bad = {"sessionUpdate": "tool_call_update", "toolCallId": "c", "title": 7, "content": "x"}
+    some = {"sessionUpdate": "tool_call_update", "toolCallId": "c", "content": [3, good, {}]}
+    some |= {"locations": [{"line": 1}, {"path": "/a"}], "rawOutput": "any"}
+    assert told(begun, bad) == [begun]
+    assert told(begun, bad, some) == [{**begun, "locations": [{"path": "/a"}], "rawOutput": "any"}]
+    assert told({**begun, "content": []}, {**some, "content": []})[0]["content"] == []
 
 
 def test_an_update_of_a_call_that_nobody_announced_announces_it() -> None:
