@@ -9,6 +9,16 @@ from typing import ClassVar
 
 #: JSON-RPC number shared by all words that are only ours.
 HOST_ERROR = -32050
+#: Characters of a message; what a peer sent may stand in it, and that has no limit.
+MAX_MESSAGE = 2000
+
+
+def cut(message: str) -> str:
+    """Its beginning and its end, where the path and the cure stand."""
+    if len(message) <= MAX_MESSAGE:
+        return message
+    half = MAX_MESSAGE // 2
+    return f"{message[:half]} … {message[-half:]}"
 
 
 class AcpHostError(Exception):
@@ -69,11 +79,15 @@ class InvalidParamsError(ProtocolError):
 
 
 class RemoteError(AcpHostError):
-    """A peer answered with an error object; it is kept whole for whoever asked."""
+    """A peer answered with an error object; it is kept whole for whoever asked.
+
+    As a text it is short: that stands in rows, lists and status.
+    """
 
     def __init__(self, remote_code: int, message: str, data: bytes | None = None) -> None:
-        super().__init__(message)
+        super().__init__(cut(message))
         self.remote_code = remote_code
+        self.message = message
         self.data = data
 
 

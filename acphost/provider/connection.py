@@ -11,6 +11,7 @@ from typing import Protocol
 
 import anyio
 import msgspec
+from msgspec import UnsetType
 
 from acphost.errors import (
     AcpHostError,
@@ -23,6 +24,7 @@ from acphost.errors import (
 )
 from acphost.ids import Clock, ticks_ms
 from acphost.provider.burst import read_updates
+from acphost.provider.secrets import Secrets
 from acphost.provider.tail import Tail
 from acphost.rpc.codec import (
     Repaired,
@@ -36,6 +38,7 @@ from acphost.rpc.codec import (
 )
 from acphost.rpc.failures import error_object
 from acphost.rpc.framing import LineFramer
+from acphost.rpc.outline import outlined
 from acphost.rpc.pending import Answer, Pending
 from acphost.transport.child import Child, Exit
 from acphost.wire.acp import SessionUpdate
@@ -47,6 +50,14 @@ EXIT_GRACE = 1.0
 STDERR_GRACE = 0.2
 #: So many lines are read one by one where they cannot be read together.
 FEW = 16
+#: Of a line that is no protocol, so much is looked at.
+MAX_NOISE = 1 << 16
+#: With so many bytes unread an agent is not sent what it only asks for, until it reads;
+MUCH_UNREAD = 4 << 20
+#: with so many it is taken for one that will not.
+MAX_UNREAD = 64 << 20
+#: The code of an answer of which only the id could be read.
+_UNREADABLE = -32700
 
 
 class AgentGoneError(ConnectionLostError):
@@ -118,6 +129,7 @@ class AgentConnection:
         max_line: int,
         now: Clock,
         room: Callable[[], Awaitable[None]],
+        secrets: Secrets,
     ) -> None:
         self._child = child
         self._inbox = inbox
@@ -127,10 +139,17 @@ class AgentConnection:
         self._pending = Pending()
         self._outbox: deque[bytes] = deque()
         self._wake_writer = anyio.Event()
+        #: Bytes in the outbox, those that are being written included.
+        self._unread = 0
+        self._relieved = anyio.Event()
+        self._listening = anyio.CancelScope()
+        #: Why it is not listened to any more, where that is not its own doing.
+        self._reason = ""
         self._stderr_ended = anyio.Event()
-        self.stderr = Tail()
+        self.secrets = secrets
+        self.stderr = Tail(secrets.masked)
         #: What came on stdout and was no protocol: kept as a diagnostic, never shown as an answer.
-        self.noise = Tail()
+        self.noise = Tail(secrets.masked)
         self.anomalies = 0
         #: When the last line came, by `ticks_ms`.
         self.last_activity = ticks_ms()
@@ -179,15 +198,36 @@ class AgentConnection:
 
     def answer(self, request_id: RequestId, result: object) -> None:
         """Answer a request of the agent."""
-        self._send(encode_success(request_id, result))
+        self._reply(encode_success(request_id, result))
 
     def refuse(self, request_id: RequestId, error: Exception) -> None:
         """Answer a request of the agent with an error."""
-        self._send(encode_failure(request_id, error_object(error)))
+        self._reply(encode_failure(request_id, error_object(error)))
+
+    async def relief(self) -> None:
+        """Wait until the agent has read most of what it was sent, or will never."""
+        while self._unread >= MUCH_UNREAD and self.gone is None:
+            self._relieved = anyio.Event()
+            await self._relieved.wait()
+
+    def _reply(self, line: bytes) -> None:
+        # Many are asked for by one who does not read any: they must not fill the memory.
+        if self._outbox and self._unread >= MAX_UNREAD:
+            self._hang_up("asks for more than it reads")
+            return
+        self._send(line)
 
     def _send(self, line: bytes) -> None:
+        if self.gone is not None:
+            return
         self._outbox.append(line)
+        self._unread += len(line)
         self._wake_writer.set()
+
+    def _hang_up(self, reason: str) -> None:
+        """Listen no longer: the connection is over."""
+        self._reason = self._reason or reason
+        self._listening.cancel()
 
     # -- what the agent says ----------------------------------------------------------------------
 
@@ -198,9 +238,11 @@ class AgentConnection:
             tasks.start_soon(self._write_all)
             tasks.start_soon(self._drain_stderr)
             try:
-                await self._read_all()
+                with self._listening:
+                    await self._read_all()
             except FrameTooLongError as exc:
                 reason = f"sent a {exc}"
+            reason = self._reason or reason
             exit_ = await self._exit()
             tasks.cancel_scope.cancel()
         gone = AgentGoneError(
@@ -212,6 +254,8 @@ class AgentConnection:
     def lose(self, gone: AgentGoneError) -> None:
         """The agent is out of reach: whoever waits for an answer has it now."""
         self.gone = gone
+        self._relieved.set()
+        self._outbox.clear()
         self._pending.fail_all(gone)
 
     async def _exit(self) -> Exit | None:
@@ -250,7 +294,7 @@ class AgentConnection:
         try:
             message = decode_message(line)
         except (ParseError, InvalidRequestError) as exc:
-            self._take_noise(line, exc, at)
+            self._take_unreadable(line, exc, at)
             return
         if isinstance(message, Repaired):
             self._take_repaired(message, at)
@@ -267,8 +311,11 @@ class AgentConnection:
                 self._settle(message, message.result, at)
             case Failure():
                 error = message.error
-                data = bytes(error.data) if isinstance(error.data, msgspec.Raw) else None
-                self._settle(message, RemoteError(error.code, error.message, data), at)
+                data = None
+                if isinstance(error.data, msgspec.Raw):
+                    data = self.secrets.masked_bytes(bytes(error.data))
+                said = self.secrets.masked(error.message)
+                self._settle(message, RemoteError(error.code, said, data), at)
 
     def _take_repaired(self, repaired: Repaired, at: int) -> None:
         """A line that had to be mended: what the journal keeps is still the agent's own bytes."""
@@ -284,14 +331,21 @@ class AgentConnection:
         if not self._pending.settle(message.id, answer):
             # Of an unknown request, or the second to one: it is told, and changes nothing (FR-5).
             self.anomalies += 1
-            self._inbox.on_stray("stray_answer", message, at)
+            told = self.secrets.masked_bytes(msgspec.json.encode(message))
+            self._inbox.on_stray("stray_answer", msgspec.Raw(told), at)
 
-    def _take_noise(self, line: bytes, exc: ParseError | InvalidRequestError, at: int) -> None:
+    def _take_unreadable(self, line: bytes, exc: ParseError | InvalidRequestError, at: int) -> None:
+        """Noise, unless somebody waits on account of it: nobody may wait for ever."""
         self.anomalies += 1
         self.noise.feed(line + b"\n")
-        self._inbox.on_stray("stdout_noise", line, at)
-        if isinstance(exc, InvalidRequestError) and deserves_answer(line):
-            self._send(encode_failure(None, error_object(exc)))
+        self._inbox.on_stray("stdout_noise", self.secrets.masked_bytes(line[:MAX_NOISE]), at)
+        outline = outlined(line)
+        if outline.is_response and not isinstance(outline.id, UnsetType):
+            self._pending.settle(outline.id, RemoteError(_UNREADABLE, f"unreadable answer: {exc}"))
+        elif outline.has_method and not isinstance(outline.id, UnsetType):
+            self._reply(encode_failure(outline.id, error_object(exc)))
+        elif isinstance(exc, InvalidRequestError) and deserves_answer(line):
+            self._reply(encode_failure(None, error_object(exc)))
 
     # -- pipes ------------------------------------------------------------------------------------
 
@@ -300,11 +354,18 @@ class AgentConnection:
             await self._wake_writer.wait()
             self._wake_writer = anyio.Event()
             while self._outbox:
+                line = self._outbox.popleft()
                 try:
-                    await self._child.write(self._outbox.popleft())
+                    await self._child.write(line)
                 except ConnectionLostError:
-                    # Its stdout may still hold the last words: the reader decides when it is over.
+                    # Its stdout may still hold the last words. But nobody who cannot be told
+                    # anything is waited for: what is written now would never be answered.
+                    await anyio.sleep(EXIT_GRACE)
+                    self._hang_up("does not read its stdin any more")
                     return
+                self._unread -= len(line)
+                if self._unread < MUCH_UNREAD:
+                    self._relieved.set()
 
     async def _drain_stderr(self) -> None:
         while data := await self._child.read_stderr():

@@ -18,6 +18,7 @@ from acphost.errors import (
 from acphost.ids import AcpSessionId, Clock, LaunchId, ticks_ms
 from acphost.provider.connection import AgentConnection, AgentGoneError
 from acphost.provider.offers import CLIENT_CAPABILITIES
+from acphost.provider.secrets import Secrets, of_environment, of_servers
 from acphost.provider.switchboard import SessionIdTakenError, Sink, Switchboard
 from acphost.provider.traits import AUTH_REQUIRED, Traits
 from acphost.rpc.codec import verbatim_member
@@ -169,8 +170,9 @@ class AgentProcess:
         self._child = child
         self.pid = child.pid
         self._connection = AgentConnection(
-            child, self._switchboard, max_line=plan.max_line, now=self._now, room=self._room
-        )
+            child, self._switchboard, max_line=plan.max_line, now=self._now, room=self._room,
+            secrets=Secrets(of_environment(plan.env)),
+        )  # fmt: skip
         self._switchboard.connection = self._connection
         self._watcher.on_spawned(plan, child)
         failure: AcpHostError | None = None
@@ -318,6 +320,9 @@ class AgentProcess:
 
     async def _call_setup(self, method: str, params: dict[str, object], sink: Sink) -> msgspec.Raw:
         """A request without a total limit: only silence ends the wait (a replay may be long)."""
+        servers = params.get("mcpServers")
+        if isinstance(servers, list):
+            self.connection.secrets.learn(of_servers(servers))
         with self.connection.asking(method, params) as asked:
             if asked.id is not None:
                 self._switchboard.callers[asked.id] = sink

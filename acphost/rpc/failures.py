@@ -2,15 +2,12 @@
 
 import msgspec
 
-from acphost.errors import AcpHostError, RemoteError
+from acphost.errors import AcpHostError, RemoteError, cut
 from acphost.ids import mint
 from acphost.log import get_logger
 from acphost.wire.jsonrpc import ErrorObject
 
 _INTERNAL_ERROR = -32603
-
-#: Characters of a message; what a peer sent may stand in it, and that has no limit.
-MAX_MESSAGE = 2000
 
 log = get_logger()
 
@@ -20,20 +17,12 @@ def error_object(exc: Exception) -> ErrorObject:
     match exc:
         case RemoteError():
             data = msgspec.UNSET if exc.data is None else msgspec.Raw(exc.data)
-            return ErrorObject(exc.remote_code, _cut(str(exc)), data)
+            return ErrorObject(exc.remote_code, cut(str(exc)), data)
         case AcpHostError():
             fields = {"code": exc.word, "retryable": exc.retryable, **exc.details}
-            return ErrorObject(exc.code, _cut(str(exc)), _raw(fields))
+            return ErrorObject(exc.code, cut(str(exc)), _raw(fields))
         case _:
             return _internal(exc)
-
-
-def _cut(message: str) -> str:
-    """Its beginning and its end, where the path and the cure stand."""
-    if len(message) <= MAX_MESSAGE:
-        return message
-    half = MAX_MESSAGE // 2
-    return f"{message[:half]} … {message[-half:]}"
 
 
 def _internal(exc: Exception) -> ErrorObject:

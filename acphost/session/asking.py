@@ -9,6 +9,7 @@ from acphost.journal.writer import Ticket
 from acphost.provider.connection import AgentConnection
 from acphost.provider.switchboard import AgentRequest
 from acphost.session.decisions import Change
+from acphost.session.listener import too_many_questions
 from acphost.session.questions import Questions
 from acphost.session.scribe import Scribe
 from acphost.session.state import SessionState
@@ -39,6 +40,9 @@ class Asking:
         """`elicitation/create`: put it to people, or refuse what is not offered."""
         state, turn = self._state, self._state.turn
         timeout = self._around.permissions().timeout
+        if state.has_too_many_questions:
+            asked.refuse(too_many_questions())
+            return
         try:
             opened, change = state.forms.open(asked, turn.run if turn else None, timeout=timeout)
         except InvalidParamsError as exc:

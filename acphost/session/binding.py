@@ -39,7 +39,7 @@ class Replay:
 
 def remote_error(error: RemoteError) -> dict[str, object]:
     """An agent's error object, whole."""
-    told: dict[str, object] = {"code": error.remote_code, "message": str(error)}
+    told: dict[str, object] = {"code": error.remote_code, "message": error.message}
     if error.data is not None:
         told["data"] = msgspec.Raw(error.data)
     return told

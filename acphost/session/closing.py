@@ -34,6 +34,10 @@ _KINDS = {
 }
 
 
+#: Characters of an agent's stop reason where it stands in rows and lists; the event has all of it.
+MAX_STOP_REASON = 200
+
+
 def of_answer(traits: Traits, turn: Turn, answer: Raw | AcpHostError) -> Ending:
     """What the answer to the prompt, or the lack of one, says about the run."""
     if isinstance(answer, AgentGoneError):
@@ -120,7 +124,7 @@ def conclude(
     """Bring the run's row to its end; the events, `before` first and the terminal one last."""
     drafts = list(before)
     run.status = ending.status
-    run.stop_reason = ending.stop_reason
+    run.stop_reason = ending.stop_reason and ending.stop_reason[:MAX_STOP_REASON]
     run.error_code, run.error = ending.error_code, ending.error
     run.is_empty = ending.empty
     run.ended_at = now
@@ -128,9 +132,9 @@ def conclude(
     if run.first_seq is None:
         run.first_seq = next_seq
     payload = {
-        "stopReason": ending.stop_reason,
-        "errorCode": ending.error_code,
-        "error": ending.error,
+        "stopReason": run.stop_reason,
+        "errorCode": run.error_code,
+        "error": run.error,
         "empty": ending.empty,
         **ending.extra,
     }

@@ -61,6 +61,8 @@ class Errands:
         key = _key(asked.connection, asked.id)
         try:
             with scope:
+                # An answer that the agent does not read would only be kept in memory.
+                await asked.connection.relief()
                 asked.answer(await work(asked))
                 return
             asked.refuse(RequestCancelledError("the request was cancelled"))

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from acphost.errors import StorageError, StorageFullError
+from acphost.errors import OverloadedError, StorageError, StorageFullError
 from acphost.ids import Clock
 from acphost.journal.event import Draft, RunRef, classify
 from acphost.journal.writer import Ticket, Writer
@@ -17,7 +17,7 @@ from acphost.session.configure import Configurator
 from acphost.session.continuity import Binder
 from acphost.session.decisions import Deadline
 from acphost.session.scribe import Scribe, encode, note, run_ref
-from acphost.session.state import SessionState
+from acphost.session.state import MAX_QUESTIONS, SessionState
 from acphost.session.updates import Matter, Meaning, read
 from acphost.session.usage import read_context
 from acphost.wire.base import AcpStruct
@@ -236,6 +236,9 @@ class Listener:
         Returns its id while it is open.
         """
         state, turn = self._state, self._state.turn
+        if state.has_too_many_questions:
+            asked.refuse(too_many_questions())
+            return None
         is_stopping = turn is not None and turn.run.cancel_requested_at is not None
         deadline = self._deadline()
         opened = state.desk.open(
@@ -278,6 +281,14 @@ class Listener:
             self._scribe.write(drafts, statements=change.statements)
         if self.binder is not None:
             self.binder.unbind(str(gone), status="lost")
+
+
+def too_many_questions() -> OverloadedError:
+    """The answer to a question beyond those that people can be asked."""
+    return OverloadedError(
+        f"{MAX_QUESTIONS} questions of the session are open; wait for an answer to one of them",
+        retryAfterMs=1000,
+    )
 
 
 async def settled(writer: Writer, ticket: Ticket) -> None:

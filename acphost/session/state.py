@@ -21,6 +21,9 @@ from acphost.wire.logins import Login
 #: Updates that come later than this after a turn belong to the session, not to that turn.
 LATE_WINDOW = 30_000
 
+#: Questions that may be open at a time: no person has more than that before them.
+MAX_QUESTIONS = 100
+
 #: A hold that a person asked for stays until a person ends it; the others end with the next send.
 USER_HOLD = "user"
 
@@ -113,6 +116,11 @@ class SessionState:
     def awaits_people(self) -> bool:
         """Whether a decision is open."""
         return bool(len(self.desk) or len(self.forms))
+
+    @property
+    def has_too_many_questions(self) -> bool:
+        """Whether another one would be of no use to anybody."""
+        return len(self.desk) + len(self.forms) >= MAX_QUESTIONS
 
     def cancel_decisions(self, origin: Origin | None) -> tuple[list[Asked], Change]:
         """The turn is being stopped: whatever is open is answered so."""

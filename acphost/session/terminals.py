@@ -25,6 +25,7 @@ from acphost.ids import Clock, mint
 from acphost.journal.rows import ProcessRow, SessionRow
 from acphost.journal.statements import save_process
 from acphost.journal.writer import Writer
+from acphost.provider.secrets import Secrets, of_environment
 from acphost.provider.switchboard import AgentRequest
 from acphost.session.deeds import Deeds
 from acphost.session.files import params_of
@@ -71,6 +72,8 @@ class TerminalDesk:
         self._on_started = on_started
         self._now = now
         self._open: dict[str, Terminal] = {}
+        #: What is not to be told of its output, by terminal.
+        self._secrets: dict[str, Secrets] = {}
         self._starting = 0
         #: What is not over yet, released or not: launch by job.
         self.launches: dict[str, str] = {}
@@ -211,6 +214,7 @@ class TerminalDesk:
             terminal_id, _short(line), child, limit=limit, run_id=self._deeds.run_id
         )
         self.launches[terminal_id] = launch_id
+        self._secrets[terminal_id] = Secrets(of_environment(env))
         self._on_started()
         self._deeds.note(
             Kind.JOB_STARTED,
@@ -238,7 +242,7 @@ class TerminalDesk:
                 row.ended_at = self._now()
             self._writer.record([save_process(row)])
             self._tell_ended(terminal)
-            del self.launches[terminal.id]
+            del self.launches[terminal.id], self._secrets[terminal.id]
             self._ended.set()
 
     async def _follow(self, terminal: Terminal) -> None:
@@ -288,7 +292,9 @@ class TerminalDesk:
                 "signal": status.signal,
                 "bytes": terminal.output.total,
                 "truncated": terminal.output.truncated or terminal.output.total > SHOWN,
-                "output": terminal.output.text(whole=True, limit=SHOWN),
+                "output": self._secrets[terminal.id].masked(
+                    terminal.output.text(whole=True, limit=SHOWN)
+                ),
             },
         )
 

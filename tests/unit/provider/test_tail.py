@@ -36,3 +36,15 @@ def test_how_it_is_cut_changes_nothing_that_is_kept(data: bytes, cuts: list[int]
         pieces.feed(data[start:end])
     assert pieces.lines() == whole.lines()
     assert all(len(line.encode()) <= 3 * MAX_LINE_BYTES for line in whole.lines())
+
+
+def test_what_is_hidden_is_hidden_at_the_cut_too() -> None:
+    """A line is cut after a secret has been taken out of it, never in the middle of one."""
+    tail = Tail(lambda text: text.replace("secret-value", "***"))
+    tail.feed(b"x" * (MAX_LINE_BYTES - 5) + b"secret-value and more\n")
+    tail.feed(b"secret-va")
+    tail.feed(b"lue")
+
+    first, second = tail.lines()
+    assert first == "x" * (MAX_LINE_BYTES - 5) + "*** a"
+    assert second == "***"
