@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 import anyio
+import anyio.lowlevel
 import msgspec
 from msgspec import UnsetType
 
@@ -50,8 +51,8 @@ EXIT_GRACE = 1.0
 STDERR_GRACE = 0.2
 #: So many lines are read one by one where they cannot be read together.
 FEW = 16
-#: Of a line that is no protocol, so much is looked at.
-MAX_NOISE = 1 << 16
+#: So many are taken before it is looked whether others have waited, and so long they may.
+MANY, TURN_MS = 256, 10
 #: With so many bytes unread an agent is not sent what it only asks for, until it reads;
 MUCH_UNREAD = 4 << 20
 #: with so many it is taken for one that will not.
@@ -270,12 +271,25 @@ class AgentConnection:
     async def _read_all(self) -> None:
         while chunk := await self._child.read_stdout():
             self.last_activity = ticks_ms()
-            self._take_all(self._framer.feed(chunk), self._now())
+            await self._take_chunk(self._framer.feed(chunk), self._now())
             if self._framer.error:
                 raise self._framer.error
             await self._room()
         for line in self._framer.finish():
             self._take(line, self._now())
+
+    async def _take_chunk(self, lines: Sequence[bytes], at: int) -> None:
+        """What cannot be read together takes longer: others have their turn in between."""
+        updates = read_updates(lines)
+        if updates is not None:
+            self._inbox.on_updates(updates, at)
+            return
+        began = ticks_ms()
+        for start in range(0, len(lines), MANY):
+            if ticks_ms() - began > TURN_MS:
+                await anyio.lowlevel.checkpoint()
+                began = ticks_ms()
+            self._take_all(lines[start : start + MANY], at)
 
     def _take_all(self, lines: Sequence[bytes], at: int) -> None:
         updates = read_updates(lines)
@@ -331,19 +345,18 @@ class AgentConnection:
         if not self._pending.settle(message.id, answer):
             # Of an unknown request, or the second to one: it is told, and changes nothing (FR-5).
             self.anomalies += 1
-            told = self.secrets.masked_bytes(msgspec.json.encode(message))
-            self._inbox.on_stray("stray_answer", msgspec.Raw(told), at)
+            self._inbox.on_stray("stray_answer", message, at)
 
     def _take_unreadable(self, line: bytes, exc: ParseError | InvalidRequestError, at: int) -> None:
         """Noise, unless somebody waits on account of it: nobody may wait for ever."""
         self.anomalies += 1
         self.noise.feed(line + b"\n")
-        self._inbox.on_stray("stdout_noise", self.secrets.masked_bytes(line[:MAX_NOISE]), at)
-        outline = outlined(line)
-        if outline.is_response and not isinstance(outline.id, UnsetType):
-            self._pending.settle(outline.id, RemoteError(_UNREADABLE, f"unreadable answer: {exc}"))
-        elif outline.has_method and not isinstance(outline.id, UnsetType):
-            self._reply(encode_failure(outline.id, error_object(exc)))
+        self._inbox.on_stray("stdout_noise", line, at)
+        id_, has_method, is_response = outlined(line)
+        if is_response and not isinstance(id_, UnsetType):
+            self._pending.settle(id_, RemoteError(_UNREADABLE, f"unreadable answer: {exc}"))
+        elif has_method and not isinstance(id_, UnsetType):
+            self._reply(encode_failure(id_, error_object(exc)))
         elif isinstance(exc, InvalidRequestError) and deserves_answer(line):
             self._reply(encode_failure(None, error_object(exc)))
 

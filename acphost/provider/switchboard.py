@@ -199,9 +199,12 @@ class Switchboard:
         if self._strays >= MAX_STRAYS:
             return
         self._strays += 1
+        hide = self.connection.secrets.masked_bytes
         if isinstance(said, bytes):
-            said = {"text": said[:STRAY_BYTES].decode(errors="replace")}
-        payload = msgspec.json.encode(said)
+            # Hidden before it is cut: half of a secret would stay.
+            shown = hide(said[: 2 * STRAY_BYTES])[:STRAY_BYTES]
+            said = {"text": shown.decode(errors="replace")}
+        payload = hide(msgspec.json.encode(said))
         if len(payload) > 2 * STRAY_BYTES:
             text = payload[:STRAY_BYTES].decode(errors="replace")
             payload = msgspec.json.encode({"text": text, "bytes": len(payload)})

@@ -10,8 +10,6 @@ from acphost.wire.jsonrpc import RequestId
 
 #: So much of a line is looked at to tell what it is.
 _HEAD = 512
-#: Deeper than this the line has begun with what makes it unreadable.
-_FAR_IN = 8
 
 # Possessive, as in `mending`: a hostile line costs one pass.
 _STRING = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)'
@@ -30,6 +28,8 @@ class Outline(NamedTuple):
 def outlined(line: bytes) -> Outline:
     """What a line that cannot be read is, by its beginning."""
     id_: RequestId | UnsetType = UNSET
+    if b'"id"' not in line[:_HEAD]:
+        return Outline(UNSET, has_method=False, is_response=False)
     names: set[bytes] = set()
     depth, key, is_value = 0, b"", False
     for token in _TOKEN.finditer(line[:_HEAD]):
@@ -49,8 +49,6 @@ def outlined(line: bytes) -> Outline:
             names.add(key)
         elif key == b"id":
             id_ = _read_id(text)
-        if depth > _FAR_IN:
-            break
     has_method = b"method" in names
     return Outline(id_, has_method, not has_method and bool(names & {b"result", b"error"}))
 

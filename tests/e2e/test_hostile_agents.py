@@ -216,8 +216,8 @@ async def test_it_asks_without_end_and_reads_no_answer() -> None:
     script = f"""
 ON prompt "ask"
     STOPREADING
-    REPEAT 900
-        SEND {{"id": "${{I}}{"x" * 100_000}", "method": "_x/unknown", "params": {{}}}}
+    REPEAT 4000
+        SEND {{"id": "${{I}}{"x" * 20_000}", "method": "_x/unknown", "params": {{}}}}
     STAY
 """
     async with running_daemon(script, others={"good": ""}) as daemon:
@@ -235,9 +235,9 @@ async def test_an_error_as_long_as_a_book() -> None:
     """In lists and rows it is short; the event has the whole of it."""
     script = f"""
 ON prompt "error"
-    FAIL -32603 "begin {"m" * 300_000} end"
+    FAIL -32603 "begin {"m" * 10_000} end"
 ON prompt "stop"
-    END "{"s" * 300_000}"
+    END "{"s" * 10_000}"
 """
     async with running_daemon(script) as daemon:
         session = await daemon.session()
@@ -248,7 +248,26 @@ ON prompt "stop"
         assert str(run.error).startswith("begin m")
         assert str(run.error).endswith("m end")
         assert len(str(run.error)) < 3000
-        assert len(payload(failed)["agentError"]["message"]) > 300_000
+        assert len(payload(failed)["agentError"]["message"]) > 10_000
         (completed,) = await daemon.events(stopped, "run.completed")
         assert len(str(stopped.stop_reason)) == 200
-        assert len(payload(completed)["response"]["stopReason"]) == 300_000
+        assert len(payload(completed)["response"]["stopReason"]) == 10_000
+
+
+async def test_a_flood_of_lines_that_are_no_protocol() -> None:
+    """They cost time, and no other session waits for it; the turn behind them ends."""
+    script = """
+ON prompt "noise"
+    RAW "debug: what is going on here\\n" times=60000
+    MSG "ok"
+"""
+    async with running_daemon(script, others={"good": ""}) as daemon:
+        session, other = await daemon.session(), await daemon.session("good")
+        await daemon.ask(other, "before")
+        run = await daemon.send(session, "noise")
+        behind = await daemon.ask(other, "behind")
+
+        assert behind.status == "completed"
+        assert (await daemon.wait(run)).status == "completed"
+        assert await daemon.text(run) == "ok"
+        assert len(await daemon.events(run, "evidence")) <= 100
