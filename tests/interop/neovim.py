@@ -25,6 +25,12 @@ _G.asked, _G.told = {}, {}
 vim.ui.select = function(items, options, on_choice)
   table.insert(_G.asked, { items = items, prompt = options.prompt, choose = on_choice })
 end
+vim.ui.input = function(options, on_confirm)
+  table.insert(_G.asked, { items = {}, prompt = options.prompt, choose = on_confirm })
+end
+vim.ui.open = function(address)
+  table.insert(_G.told, "open " .. address)
+end
 vim.notify = function(text)
   table.insert(_G.told, text)
 end
@@ -155,6 +161,10 @@ class Neovim:
         """Answer the last question with that item, counted from 1; None closes the dialog."""
         item = "nil" if position is None else f"last.items[{position}]"
         await self.lua(f"local last = _G.asked[#_G.asked]\nlast.choose({item})")
+
+    async def type(self, text: str) -> None:
+        """Answer the last question with a text."""
+        await self.lua(f"_G.asked[#_G.asked].choose([==[{text}]==])")
 
     def kill(self) -> None:
         """The power goes."""

@@ -2,10 +2,12 @@
 
 import json
 
+import anyio
 import pytest
 
 from tests.interop.neovim import PLUGIN, Neovim, neovim
 from tests.support.daemon import Daemon, eventually, running_daemon
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.timeout(90)
 
@@ -123,6 +125,86 @@ async def test_a_dialog_that_was_closed_can_be_had_again() -> None:
         await editor.shows("It was no.")
 
 
+async def test_a_form_is_filled_in_field_by_field() -> None:
+    """What is required comes first; what is chosen is chosen, what is written becomes a number."""
+    schema = {
+        "type": "object", "required": ["branch", "count"],
+        "properties": {
+            "again": {"type": "boolean", "title": "Again?"},
+            "branch": {"type": "string", "title": "Branch", "enum": ["main", "next"]},
+            "count": {"type": "integer", "title": "Count"},
+        },
+    }  # fmt: skip
+    form = {"sessionId": "${SESSION}", "mode": "form", "message": "Which branch?",
+            "requestedSchema": schema}  # fmt: skip
+    script = f"ON prompt\n    ASK elicitation/create {json.dumps(form)}\n    MSG ${{ANSWER}}\n"
+    async with running_daemon(script) as daemon, neovim(daemon) as editor:
+        await editor.command("AcphostSend go")
+        asked = await editor.is_asked()
+        assert (asked["prompt"], asked["items"]) == ("Which branch?", ["Fill in", "Decline"])
+        await editor.says("1 to answer")
+        await editor.choose(1)
+        assert (await editor.is_asked(2))["prompt"] == "Branch"
+        await editor.choose(2)
+        assert (await editor.is_asked(3))["prompt"] == "Count: "
+        await editor.type("3")
+        assert (await editor.is_asked(4))["prompt"] == "Again? (optional)"
+        await editor.choose(None)
+        lines = await editor.shows("? Which branch?: accept by neovim")
+        await editor.says("fake · idle")
+        (said,) = [line for line in await editor.chat() if line.startswith("{")]
+        content = {"branch": "next", "count": 3}
+        assert json.loads(said)["result"] == {"action": "accept", "content": content}
+        assert lines[0] == "> go"
+
+
+async def test_an_address_is_opened_by_whoever_says_so() -> None:
+    page = {"sessionId": "${SESSION}", "mode": "url", "message": "Log in there",
+            "url": "https://example.org/in", "elicitationId": "e1"}  # fmt: skip
+    script = f"ON prompt\n    ASK elicitation/create {json.dumps(page)}\n    MSG ${{ANSWER}}\n"
+    async with running_daemon(script) as daemon, neovim(daemon) as editor:
+        await editor.command("AcphostSend go")
+        asked = await editor.is_asked()
+        assert asked["items"] == ["Open https://example.org/in", "Decline"]
+        await editor.choose(1)
+        await editor.shows("? Log in there: accept by neovim")
+        assert "open https://example.org/in" in await editor.lua("return _G.told")
+
+
+async def test_a_waiting_message_is_changed_and_sent_next() -> None:
+    """What else the prompt has stays with it."""
+    async with running_daemon(SCRIPT) as daemon, neovim(daemon) as editor:
+        await started(daemon, editor)
+        await editor.command("AcphostSend second")
+        await editor.command("AcphostSend third")
+        await editor.says("running · 2 queued")
+        await editor.command("AcphostQueue")
+        await editor.is_asked()
+        await editor.choose(2)
+        await editor.is_asked(2)
+        await editor.choose(2)
+        await editor.lua("vim.api.nvim_buf_set_lines(0, 0, -1, false, { 'third,', 'and last' })")
+        await editor.lua("vim.api.nvim_feedkeys(vim.keycode('<CR>'), 'x', false)")
+        await eventually_queue(daemon, ["second", "third, and last"])
+        await editor.command("AcphostQueue")
+        await editor.is_asked(3)
+        await editor.choose(2)
+        await editor.is_asked(4)
+        await editor.choose(3)
+        await eventually_queue(daemon, ["third, and last", "second"])
+        daemon.open("go")
+        await editor.says("fake · idle")
+        assert daemon.prompts() == ["wait", "third,\nand last", "second"]
+
+
+async def eventually_queue(daemon: Daemon, previews: list[str]) -> None:
+    """Wait until that is what waits."""
+    (session,) = (await daemon.client.list_sessions()).items
+    with anyio.fail_after(PATIENCE):
+        while [each.preview for each in await daemon.queue(session.session_id)] != previews:  # noqa: ASYNC110
+            await anyio.sleep(0.02)
+
+
 async def test_messages_wait_in_the_queue_and_can_be_taken_back() -> None:
     async with running_daemon(SCRIPT) as daemon, neovim(daemon) as editor:
         await started(daemon, editor)
@@ -137,6 +219,9 @@ async def test_messages_wait_in_the_queue_and_can_be_taken_back() -> None:
         assert await editor.lua(shown) == ["  … 1: second", "  … 2: third"]
         await editor.command("AcphostQueue")
         await editor.is_asked()
+        await editor.choose(1)
+        asked = await editor.is_asked(2)
+        assert asked["items"] == ["Take it back", "Change its text", "Send it next"]
         await editor.choose(1)
         await editor.says("1 queued")
         daemon.open("go")

@@ -48,7 +48,7 @@ command("AcphostPermission", "Answer what an agent asks", function()
   acphost().permissions()
 end)
 
-command("AcphostQueue", "Show the waiting messages, and take one back", function()
+command("AcphostQueue", "Show the waiting messages, and change one", function()
   acphost().queue()
 end)
 

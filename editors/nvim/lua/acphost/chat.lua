@@ -117,41 +117,68 @@ end
 
 -- writing --------------------------------------------------------------------------------------------
 
---- Open a few lines to write a message in; <CR> in normal mode or <C-s> sends it, q leaves it.
+--- A buffer to write in; <CR> in normal mode or <C-s> is done with it, q leaves it.
+---@param name string
+---@param done fun(text: string) called unless nothing is written there
+---@return integer
+local function paper(name, done)
+  local buffer = vim.api.nvim_create_buf(false, true)
+  vim.api.nvim_buf_set_name(buffer, name)
+  vim.bo[buffer].bufhidden = "hide"
+  vim.bo[buffer].filetype = "markdown"
+  local function finish()
+    local lines = vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
+    local text = vim.trim(table.concat(lines, "\n"))
+    vim.cmd.stopinsert()
+    if text ~= "" then
+      vim.api.nvim_buf_set_lines(buffer, 0, -1, false, {})
+    end
+    vim.cmd.close() -- it may be the end of the buffer, too
+    if text ~= "" then
+      done(text)
+    end
+  end
+  vim.keymap.set("n", "<CR>", finish, { buffer = buffer })
+  vim.keymap.set({ "n", "i" }, "<C-s>", finish, { buffer = buffer })
+  vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = buffer })
+  return buffer
+end
+
+---@param buffer integer
+---@param hint string
+function Chat:_below(buffer, hint)
+  vim.api.nvim_set_current_win(assert(self:window()))
+  vim.cmd("belowright 6split")
+  vim.api.nvim_win_set_buf(0, buffer)
+  vim.wo.winbar = hint
+end
+
+--- Open a few lines to write a message in; what is not sent stays there.
 ---@param send fun(text: string)
 function Chat:write(send)
   self:open()
-  if self.input and vim.api.nvim_buf_is_valid(self.input) then
-    local window = vim.fn.win_findbuf(self.input)[1]
-    if window then
-      vim.api.nvim_set_current_win(window)
-      vim.cmd.startinsert()
-      return
-    end
-  else
-    self.input = vim.api.nvim_create_buf(false, true)
-    vim.api.nvim_buf_set_name(self.input, "acphost://" .. self.cwd .. "#write")
-    vim.bo[self.input].bufhidden = "hide"
-    vim.bo[self.input].filetype = "markdown"
-    local function done()
-      local lines = vim.api.nvim_buf_get_lines(self.input, 0, -1, false)
-      local text = vim.trim(table.concat(lines, "\n"))
-      vim.cmd.stopinsert()
-      vim.cmd.close()
-      if text ~= "" then
-        vim.api.nvim_buf_set_lines(self.input, 0, -1, false, {})
-        send(text)
-      end
-    end
-    vim.keymap.set("n", "<CR>", done, { buffer = self.input })
-    vim.keymap.set({ "n", "i" }, "<C-s>", done, { buffer = self.input })
-    vim.keymap.set("n", "q", "<Cmd>close<CR>", { buffer = self.input })
+  if not (self.input and vim.api.nvim_buf_is_valid(self.input)) then
+    self.input = paper("acphost://" .. self.cwd .. "#write", send)
   end
-  vim.api.nvim_set_current_win(assert(self:window()))
-  vim.cmd("belowright 6split")
-  vim.api.nvim_win_set_buf(0, self.input)
-  vim.wo.winbar = " <C-s> sends"
+  local window = vim.fn.win_findbuf(self.input)[1]
+  if window then
+    vim.api.nvim_set_current_win(window)
+  else
+    self:_below(self.input, " <C-s> sends")
+  end
   vim.cmd.startinsert()
+end
+
+--- Change a text that is there already.
+---@param text string
+---@param done fun(text: string)
+function Chat:edit(text, done)
+  self:open()
+  self.edits = (self.edits or 0) + 1
+  local buffer = paper(("acphost://%s#edit-%d"):format(self.cwd, self.edits), done)
+  vim.bo[buffer].bufhidden = "wipe"
+  vim.api.nvim_buf_set_lines(buffer, 0, -1, false, vim.split(text, "\n", { plain = true }))
+  self:_below(buffer, " <C-s> changes it, q leaves it as it is")
 end
 
 return Chat

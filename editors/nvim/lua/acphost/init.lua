@@ -4,8 +4,10 @@ local buffers = require("acphost.buffers")
 local Chat = require("acphost.chat")
 local config = require("acphost.config")
 local memory = require("acphost.memory")
+local questions = require("acphost.questions")
 local Session = require("acphost.session")
 local Socket = require("acphost.socket")
+local waiting = require("acphost.waiting")
 
 local M = {}
 
@@ -40,6 +42,7 @@ local function hello()
     clientId = info and info.clientId or nil,
     capabilities = {
       permissions = true,
+      elicitation = true,
       fs = { readTextFile = config.options.offer_buffers, writeTextFile = false },
     },
   }
@@ -130,7 +133,7 @@ local function view_of(place)
       if config.options.ask_at_once and place.chat:window() then
         M._ask(place, decision)
       else
-        tell("an agent asks for permission: :AcphostPermission", vim.log.levels.WARN)
+        tell("an agent asks something: :AcphostPermission", vim.log.levels.WARN)
       end
     end,
     settled = function(permission_id, payload)
@@ -248,22 +251,14 @@ end
 ---@param place acphost.Place
 ---@param decision acphost.Decision
 function M._ask(place, decision)
-  local request = decision.request or {}
-  local call = decision.toolCall or request.toolCall or {}
   place.asking = decision.permissionId
-  vim.ui.select(decision.options or {}, {
-    prompt = call.title or "An agent asks for permission",
-    kind = "acphost.permission",
-    format_item = function(option)
-      return option.name ~= "" and option.name or option.optionId
-    end,
-  }, function(option)
+  questions.ask(decision, function(method, params)
     place.asking = nil
-    if not option then
+    if not method then
       return -- it stays open: :AcphostPermission asks again
     end
     if place.session.questions[decision.permissionId] then
-      place.session:answer(decision.permissionId, option.optionId)
+      place.session:answer(method, params)
     end
   end)
 end
@@ -321,20 +316,12 @@ function M.new(agent)
   place.chat:draw_state(place.session, socket and socket.state)
 end
 
---- Choose a waiting message to take back.
+--- Choose a waiting message to take back, to change, or to send next.
 function M.queue()
-  local session = M.open().session
-  session:refresh(function()
-    vim.ui.select(session.queued, {
-      prompt = "Waiting messages (choose one to take it back)",
-      kind = "acphost.queue",
-      format_item = function(item)
-        return item.preview
-      end,
-    }, function(item)
-      if item then
-        session:call("run/cancel", { hostRunId = item.runId })
-      end
+  local place = M.open()
+  place.session:refresh(function()
+    waiting.choose(place.session, function(text, done)
+      place.chat:edit(text, done)
     end)
   end)
 end

@@ -3,12 +3,21 @@
 --- The place in it survives the daemon (subscribe again after the last seq) and Neovim (memory).
 
 local memory = require("acphost.memory")
+local questions = require("acphost.questions")
 
 local TERMINAL = {
   ["run.completed"] = true,
   ["run.failed"] = true,
   ["run.cancelled"] = true,
   ["run.interrupted"] = true,
+}
+
+--- After them nobody is asked any more.
+local CLOSES = {
+  ["permission.resolved"] = true,
+  ["permission.expired"] = true,
+  ["elicitation.resolved"] = true,
+  ["elicitation.expired"] = true,
 }
 
 ---@class acphost.View
@@ -147,9 +156,12 @@ function Session:_take(event)
     self:_refresh_soon()
   elseif kind == "permission.requested" and self.is_live then
     self:_question(payload)
-  elseif kind == "permission.resolved" or kind == "permission.expired" then
-    self.questions[payload.permissionId or ""] = nil
-    self.view.settled(payload.permissionId, payload)
+  elseif kind == "elicitation.requested" and self.is_live then
+    self:_question(questions.of_elicitation(payload))
+  elseif CLOSES[kind] then
+    local id = payload.permissionId or payload.elicitationId or ""
+    self.questions[id] = nil
+    self.view.settled(id, payload)
   end
   self.view.event(event, event.seq ~= nil and event.seq > self.news_after)
 end
@@ -238,11 +250,10 @@ function Session:_question(decision)
 end
 
 --- Answer a question; the first answer of all clients counts.
----@param permission_id string
----@param option_id string
-function Session:answer(permission_id, option_id)
-  local params = { permissionId = permission_id, optionId = option_id }
-  self.socket:request("permission/respond", params, function(problem)
+---@param method acphost.Method
+---@param params table
+function Session:answer(method, params)
+  self.socket:request(method, params, function(problem)
     if problem and problem.data.code ~= "already_resolved" then
       vim.notify("acphost: " .. problem.message, vim.log.levels.WARN)
     end

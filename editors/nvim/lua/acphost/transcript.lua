@@ -195,11 +195,16 @@ show["permission.requested"] = function(self, _, payload)
   self:_put("question", { "? " .. lines_of(title)[1] }, "question " .. (payload.permissionId or ""))
 end
 
+show["elicitation.requested"] = function(self, _, payload)
+  local key = "question " .. (payload.elicitationId or "")
+  self:_put("question", { "? " .. lines_of(payload.message or "a form")[1] }, key)
+end
+
 local function answered(self, _, payload)
   local by = payload.by and payload.by.clientName
-  local outcome = payload.optionId or payload.outcome or payload.reason or "withdrawn"
+  local outcome = payload.optionId or payload.action or payload.outcome or payload.reason or "withdrawn"
   local line = ("? %s%s"):format(outcome, by and " by " .. by or "")
-  local key = "question " .. (payload.permissionId or "")
+  local key = "question " .. (payload.permissionId or payload.elicitationId or "")
   local index = self.by_key[key]
   if index then
     local block = self.blocks[index]
@@ -211,6 +216,8 @@ local function answered(self, _, payload)
 end
 show["permission.resolved"] = answered
 show["permission.expired"] = answered
+show["elicitation.resolved"] = answered
+show["elicitation.expired"] = answered
 
 local function bound(self, _, payload)
   local told = MEMORY[payload.mode or ""]
