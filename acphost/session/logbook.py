@@ -15,6 +15,8 @@ from acphost.wire.trouble import LogItem, RuntimeLogs, RuntimeLogsParams, Troubl
 
 #: Of how many runs, and how much of the end of each: trouble of long ago is in the journal.
 RUNS, EVENTS, BYTES = 50, 500, 4 << 20
+#: So many events before and behind the beginning of a run are looked at for what its agent lacks.
+AROUND = 25
 
 Payload = dict[str, Any]
 
@@ -33,11 +35,25 @@ class Logbook:
             session_key = (await self._queries.session_row(params.session_id)).key
         runs, _ = await self._reader.runs(session_key=session_key, limit=RUNS)
         items: list[LogItem] = []
+        seen: set[int] = set()
         for run in runs:
-            items += reversed(list(told_by(run, await self._end_of(run))))
+            rows = [row for row in await self._start_of(run) if row.offset not in seen]
+            seen.update(row.offset for row in rows)
+            items += reversed(list(told_by(run, [*rows, *await self._end_of(run)])))
             if len(items) >= params.limit:
                 break
+        items.sort(key=lambda each: each.at, reverse=True)
         return RuntimeLogs(items=items[: params.limit])
+
+    async def _start_of(self, run: RunRow) -> list[EventRow]:
+        """What was told of its session, not of a run, while the agent for it was started."""
+        rows = await self._reader.events_after_seq(
+            run.session_key,
+            max(0, (run.first_seq or 1) - 1 - AROUND),
+            limit=2 * AROUND,
+            max_bytes=BYTES,
+        )
+        return [row for row in rows if row.run_key is None]
 
     async def _end_of(self, run: RunRow) -> list[EventRow]:
         if run.first_seq is None or run.last_seq is None:
@@ -68,7 +84,7 @@ def told_by(run: RunRow, rows: list[EventRow]) -> Iterator[LogItem]:
                 at=timestamp(row.at),
                 kind=found[0],
                 session_id=run.session_id,
-                host_run_id=run.run_id,
+                host_run_id=row.run_id,
                 agent_id=run.agent_id,
                 text=found[1],
             )
@@ -77,6 +93,7 @@ def told_by(run: RunRow, rows: list[EventRow]) -> Iterator[LogItem]:
 _INTERESTING = frozenset(
     {
         Kind.AGENT_STDERR,
+        Kind.MCP_STATUS,
         Kind.RUN_FAILED,
         Kind.RUN_INTERRUPTED,
         Kind.TOOL_STARTED,
@@ -99,6 +116,11 @@ def _found(kind: str, payload: Payload, known: _Known) -> tuple[Trouble, str] | 
     match kind:
         case Kind.AGENT_STDERR if payload.get("text"):
             return Trouble.STDERR, str(payload["text"]).strip()
+        case Kind.MCP_STATUS if payload.get("error"):
+            return Trouble.MCP_FAILED, f"{payload.get('server')}: {payload['error']}"
+        case Kind.RUN_FAILED if payload.get("mcp"):
+            # It opened no session, and these may be why.
+            return Trouble.MCP_FAILED, str(payload.get("error"))
         case Kind.RUN_FAILED | Kind.RUN_INTERRUPTED if payload.get("stderr"):
             return Trouble.STDERR, str(payload["stderr"]).strip()
         case Kind.TOOL_FAILED:

@@ -62,3 +62,35 @@ async def test_what_the_daemon_rests_on() -> None:
         assert ready["fake"] is True
         assert health["store"] == {"state": "ok", "reason": None, "since": None}
         assert (health["mcpBridge"], health["knowledge"]) == (None, None)
+
+
+async def test_mcp_servers_that_an_agent_does_not_have_are_trouble() -> None:
+    """One that cannot be started, one of a kind that the agent does not take; each told once."""
+    servers = {"gone": {"command": "no-such-server"}, "web": {"url": "https://example.org/mcp"}}
+    async with running_daemon(SCRIPT, host={"mcp": servers}) as daemon:
+        session = await daemon.session()
+        for text in ("tool", "again", "and again"):
+            await daemon.ask(session, text)
+        found = await logs(daemon, sessionId=session)
+        assert [each["kind"] for each in found] == ["tool_failed", "mcp_failed", "mcp_failed"]
+        web, gone = found[1:]
+        assert gone["text"].startswith("gone: ")
+        assert "no-such-server" in gone["text"]
+        assert web["text"] == "web: the agent takes no MCP servers over http"
+
+        warm = await daemon.session(start=True)
+        await daemon.is_status(warm, "idle")
+        await daemon.ask(warm, "hi")
+        assert [each["kind"] for each in await logs(daemon, sessionId=warm)] == ["mcp_failed"] * 2
+
+
+async def test_an_agent_that_waits_for_an_mcp_server_is_trouble_with_it() -> None:
+    """It opens no session in time: the servers it was given are named."""
+    script = "ON new\n    STAY\n"
+    servers = {"slow": {"command": "sh"}}
+    async with running_daemon(script, host={"mcp": servers}, agent={"load_timeout": 0.3}) as daemon:
+        session = await daemon.session()
+        await daemon.ask(session, "hi")
+        (found,) = await logs(daemon, sessionId=session)
+        assert found["kind"] == "mcp_failed"
+        assert "slow" in found["text"]
