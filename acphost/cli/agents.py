@@ -50,7 +50,7 @@ def _show_agents(agents: Sequence[AgentDescriptor]) -> None:
             each.display_name,
             each.runtime,
             "ready" if each.health.state == "ready" else "not ready",
-            "; ".join(each.health.problems) or " ".join(each.health.launch),
+            "; ".join([*each.health.problems, *_broken(each)]) or " ".join(each.health.launch),
         )
         for each in agents
     ]
@@ -58,6 +58,14 @@ def _show_agents(agents: Sequence[AgentDescriptor]) -> None:
     pen.line(head, "bold")
     for line in lines:
         pen.line(pen.safe(line))
+
+
+def _broken(agent: AgentDescriptor) -> list[str]:
+    """What it was seen not to keep when it was tried out, in few words."""
+    if agent.probe is None or not agent.probe.broken:
+        return []
+    promises = ", ".join(each.replace("_", " ") for each in agent.probe.broken)
+    return [f"does not keep: {promises} (probed {agent.probe.at[:10]})"]
 
 
 async def _check(options: Options) -> int:

@@ -161,7 +161,7 @@ class AgentPool:
         probe = self.probes.get(process.plan.agent_id)
         if probe is None or probe.version != process.greeting.agent_info.version:
             return rungs
-        broken = {rung for rung, promise in _PROBED.items() if probe.breaks(promise)}
+        broken = {rung for rung, promise in _PROBED.items() if promise in probe.broken}
         return tuple(rung for rung in rungs if rung not in broken)
 
     async def _launch(

@@ -140,6 +140,7 @@ class StatusBoard:
             problems = [each.message for each in findings]
             if self._pool.is_resting(agent_id):
                 problems.append("failed too often and rests; see the last error of its sessions")
+            probe = self._pool.probes.get(agent_id)
             described.append(
                 AgentDescriptor(
                     agent_id=agent_id,
@@ -149,11 +150,12 @@ class StatusBoard:
                     acp_runtime=not traits.is_stateless,
                     health=AgentHealth(
                         installed=all(each.code != NOT_INSTALLED for each in findings),
-                        version=self._pool.version(agent_id),
+                        version=self._pool.version(agent_id) or (probe.version if probe else None),
                         launch=list(agent.command),
                         problems=problems,
                         state=self._readiness(agent_id, findings),
                     ),
+                    probe=probe,
                 )
             )
         return described

@@ -76,9 +76,10 @@ class AgentProbe(HostRecord, frozen=True):
     results: list[PromiseResult]
     schema: str = PROBE_SCHEMA
 
-    def breaks(self, promise: Promise) -> bool:
-        """Whether the agent was seen not to keep it."""
-        return any(each.promise == promise and each.holds is False for each in self.results)
+    @property
+    def broken(self) -> list[Promise]:
+        """What the agent was seen not to keep."""
+        return [each.promise for each in self.results if each.holds is False]
 
 
 class AgentHealth(HostRecord, frozen=True):
@@ -102,6 +103,8 @@ class AgentDescriptor(HostRecord, frozen=True):
     runtime: str
     acp_runtime: bool
     health: AgentHealth
+    #: What was found when it was last tried out; null if it never was.
+    probe: AgentProbe | None = None
     schema: str = DESCRIPTOR_SCHEMA
 
 

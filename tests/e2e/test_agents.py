@@ -2,6 +2,7 @@
 
 from acphost.wire.agents import AgentCheck, AgentProbe, Promise, Severity
 from tests.support.daemon import Daemon, running_daemon
+from tests.support.terminal import acphost
 
 GOOD = """
 INIT {"protocolVersion": 1, "agentInfo": {"name": "good", "version": "1.0"},
@@ -70,6 +71,12 @@ async def test_what_a_probe_saw_broken_is_not_tried_again() -> None:
         assert {"probe_load", "probe_unknown_method_refused"} <= codes
 
         await daemon.restart()
+        (listed,) = [each for each in (await daemon.client.agents()).agents
+                     if each.agent_id == "fake"]  # fmt: skip
+        assert listed.probe == probe
+        assert listed.health.version == "2.0"
+        shown = (await acphost(daemon.socket, "agents")).out
+        assert "does not keep: unknown method refused," in shown
         session = await daemon.session()
         await daemon.ask(session, "first")
         reset = {"sessionId": session, "next": "continue"}
