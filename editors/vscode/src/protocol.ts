@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-0a7d95c19148";
+export const schemaRevision = "1-a764282aac8c";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -103,6 +103,8 @@ export interface AgentDescriptor {
   runtime: string;
   acpRuntime: boolean;
   health: AgentHealth;
+  /** What was found when it was last tried out; null if it never was. */
+  probe: AgentProbe | null;
   schema: "mnote.ai_agent_descriptor.v1";
 }
 

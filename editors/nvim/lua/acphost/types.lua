@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-0a7d95c19148
+-- schema revision 1-a764282aac8c
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -159,6 +159,7 @@
 ---@field runtime string
 ---@field acpRuntime boolean
 ---@field health acphost.AgentHealth
+---@field probe acphost.AgentProbe|nil What was found when it was last tried out; null if it never was.
 ---@field schema "mnote.ai_agent_descriptor.v1"
 
 ---Can this agent be started here.
