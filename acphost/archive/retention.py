@@ -76,16 +76,19 @@ class Keeper:
         is_at_rest: Callable[[str], bool],
         forget: Callable[[str, Cause], Awaitable[bool]],
         now: Clock,
+        pause: float = _HOUR,
     ) -> None:
         """`is_at_rest` knows what the store does not: whether a session has a live agent.
 
-        `forget` deletes a session, unless it has begun to do something meanwhile.
+        `forget` deletes a session, unless it has begun to do something meanwhile. `pause`: seconds
+        between two looks.
         """
         self._store = store
         self._rules = rules
         self._is_at_rest = is_at_rest
         self._forget = forget
         self._now = now
+        self._pause = pause
 
     @property
     def rules(self) -> Rules:
@@ -93,14 +96,25 @@ class Keeper:
         return self._rules()
 
     async def run(self) -> None:
-        """Apply the rules now and every hour, until cancelled."""
+        """Apply the rules now and every hour, until cancelled.
+
+        By its age a session goes only if it was as old the hour before: a clock that is wrong for
+        a while, as it may be after a start without network, deletes nothing.
+        """
+        was_old: set[str] = set()
         while True:
-            if self._rules().are_set:
-                try:
-                    await self.apply()
-                except StorageError as exc:
-                    log.warning("retention_failed", reason=str(exc))
-            await anyio.sleep(_HOUR)
+            try:
+                plan = await self.plan()
+                old = {each.holding.session_id for each in plan if each.cause is Cause.AGE}
+                await self._delete(
+                    each
+                    for each in plan
+                    if each.holding.session_id in was_old or each.cause is not Cause.AGE
+                )
+                was_old = old
+            except StorageError as exc:
+                log.warning("retention_failed", reason=str(exc))
+            await anyio.sleep(self._pause)
 
     async def plan(self) -> list[Doomed]:
         """What would go now."""
@@ -113,10 +127,11 @@ class Keeper:
 
     async def apply(self) -> list[Doomed]:
         """Delete what goes by the rules, and give its room back; returns what is gone."""
+        return await self._delete(await self.plan())
+
+    async def _delete(self, plan: Iterable[Doomed]) -> list[Doomed]:
         gone = [
-            doomed
-            for doomed in await self.plan()
-            if await self._forget(doomed.holding.session_id, doomed.cause)
+            doomed for doomed in plan if await self._forget(doomed.holding.session_id, doomed.cause)
         ]
         if gone:
             log.info(

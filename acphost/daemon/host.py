@@ -84,7 +84,7 @@ class DaemonHost:
         self.queue = QueueCommands(store, house)
         self.queries = Queries(store, house)
         self.upkeep = Upkeep(store, house, settings_now)
-        self.board = StatusBoard(house, self.queries, pool, settings_now, epoch_ms)
+        self.board = StatusBoard(house, self.queries, pool, settings_now)
         self.processes = ProcessBoard(store.reader, pool, house, epoch_ms)
         self.logbook = Logbook(store.reader, self.queries)
         self.agent_desk = AgentDesk(

@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
 
@@ -20,6 +21,7 @@ class LogFile:
         """Raises StartError if it cannot be written."""
         self._path = path
         self._max_bytes = max_bytes
+        _shorten_stderr(max_bytes)
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._file = self._open()
@@ -38,13 +40,19 @@ class LogFile:
         """Add a line."""
         if self._size >= self._max_bytes:
             self._turn_over()
-        self._size += len(text)
+        self._size += len(text.encode(errors="replace"))
         self._file.write(text)
 
     def _turn_over(self) -> None:
-        os.replace(self._path, f"{self._path}.1")  # noqa: PTH105  a suffix behind the suffix
-        self._file.close()
-        self._file = self._open()
+        """Begin a new file; where that is not possible now the old one goes on for a while."""
+        old, self._size = self._file, 0
+        try:
+            with suppress(FileNotFoundError):  # somebody has cleared it away
+                os.replace(self._path, f"{self._path}.1")  # noqa: PTH105  a suffix behind the suffix
+            self._file = self._open()
+        except OSError:
+            return
+        old.close()
 
     def flush(self) -> None:
         """Hand it to the system."""
@@ -57,6 +65,14 @@ class LogFile:
     def isatty(self) -> bool:
         """It is for programs."""
         return False
+
+
+def _shorten_stderr(max_bytes: int) -> None:
+    """Beside a log of our own, stderr gets what comes before: launchd keeps that for ever."""
+    with suppress(OSError):
+        found = os.fstat(2)
+        if stat.S_ISREG(found.st_mode) and found.st_size >= max_bytes:
+            os.ftruncate(2, 0)
 
 
 def log_place(flags: Mapping[str, object], environ: Mapping[str, str]) -> dict[str, str]:

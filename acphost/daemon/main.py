@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import anyio
+from anyio import to_thread
 from anyio.abc import TaskGroup
 
 from acphost.daemon.configuration import Change, Configuration
@@ -30,7 +31,7 @@ from acphost.session.recovery import reconcile, sweep_processes
 from acphost.session.scribe import note
 from acphost.session.vault import Vault
 from acphost.settings.model import Settings
-from acphost.transport import processes, unix
+from acphost.transport import cgroups, processes, unix
 from acphost.transport.activation import adopt
 from acphost.transport.lock import StateLock
 from acphost.transport.notify import Notifier
@@ -179,6 +180,7 @@ class Daemon:
         tells just that.
         """
         swept = await sweep_processes(store, epoch_ms)
+        await to_thread.run_sync(cgroups.tidy)
         reconciled = await reconcile(store, epoch_ms, pool.traits_of)
         await host.agent_desk.remember()
         await tasks.start(pool.run)

@@ -59,7 +59,7 @@ class Conversation:
             state, self.scribe, around, patience=self._traits.question_patience
         )
         self._listener = listener = Listener(
-            state, self.scribe, around.writer, self._traits, around.now,
+            state, self.scribe, around.writer, self._traits,
             deadline=self.questions.deadline,
             configurator=self._configurator,
             on_question=self.questions.watch,
@@ -90,7 +90,7 @@ class Conversation:
             now=around.now,
             on_retry=self.binder.leave_parked,
         )  # fmt: skip
-        self._watchman = Watchman(state, self.scribe, self._traits, around.now, around.pool.tell)
+        self._watchman = Watchman(state, self.scribe, self._traits, around.pool.tell)
         self.turns = Turns(
             state, self.scribe, self.binder, self.questions, around.pool, self._traits,
             self._watchman, self.services.receipts,

@@ -33,8 +33,8 @@ class Deeds:
     def _run(self) -> tuple[RunRow | None, bool]:
         turn = self._state.turn
         if turn is not None:
-            turn.last_sign = self._now()
+            self._state.hear(self._now())
             turn.alive.set()
             return turn.run, False
-        late = self._state.late_run(self._now())
+        late = self._state.late_run()
         return late, late is not None

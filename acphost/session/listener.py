@@ -6,7 +6,6 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from acphost.errors import OverloadedError, StorageError, StorageFullError
-from acphost.ids import Clock
 from acphost.journal.event import Draft, RunRef, classify
 from acphost.journal.writer import Ticket, Writer
 from acphost.provider.connection import AgentConnection, AgentGoneError, method_not_found
@@ -43,7 +42,6 @@ class Listener:
         scribe: Scribe,
         writer: Writer,
         traits: Traits,
-        now: Clock,
         *,
         configurator: Configurator,
         deadline: Callable[[], Deadline | None],
@@ -57,7 +55,6 @@ class Listener:
         self._writer = writer
         self._traits = traits
         self._source = traits.source
-        self._now = now
         self._deadline = deadline
         self._on_question = on_question
         self._on_decided = on_decided
@@ -83,21 +80,12 @@ class Listener:
 
     def on_updates(self, updates: Sequence[Raw], at: int, exact: list[bytes] | None = None) -> None:
         """Journal updates: of the turn, late, of a replay, or of the session."""
-        self._hear(at)
+        self._state.hear(at)
         payloads = exact or list(map(bytes, updates))
         done = 0
         for tag, meaning, alike in read(updates):
             start, done = done, done + len(alike)
             self._take(tag, meaning, alike, payloads[start:done], at)
-
-    def _hear(self, at: int) -> None:
-        """A sign of life."""
-        turn = self._state.turn
-        self._state.last_sign = at
-        if turn is not None:
-            turn.last_sign = at
-            if turn.is_quiet:
-                turn.sound.set()
 
     def _take(
         self, tag: str, meaning: Meaning, updates: Sequence[Raw], payloads: list[bytes], at: int
@@ -108,7 +96,7 @@ class Listener:
             for update, payload in zip(updates, payloads, strict=True):
                 self._take_replay(replay, tag, meaning, update, payload, at)
             return
-        run, kind, host = self._place(meaning, updates, at)
+        run, kind, host = self._place(meaning, updates)
         follow = self._followers.get(meaning.kind)
         if follow is not None:
             follow(updates[-1])
@@ -121,7 +109,7 @@ class Listener:
             )  # fmt: skip
 
     def _place(
-        self, meaning: Meaning, updates: Sequence[Raw], at: int
+        self, meaning: Meaning, updates: Sequence[Raw]
     ) -> tuple[RunRef | None, str, bytes | None]:
         """Which run updates belong to, as which kind, with what beside them."""
         state, turn = self._state, self._state.turn
@@ -129,11 +117,11 @@ class Listener:
         if turn is not None and turn.prompt_sent:
             if meaning.matter is Matter.SESSION:
                 return turn.ref if kind == Kind.USAGE_UPDATED else None, kind, host
-            turn.take(meaning, updates, at)
+            turn.take(meaning, updates)
             if tool is not None:
                 kind, host = turn.calls.follow(kind, tool.tool_call_id, tool)
             return turn.ref, kind, host
-        late = None if meaning.matter is Matter.SESSION else state.late_run(at)
+        late = None if meaning.matter is Matter.SESSION else state.late_run()
         if late is None:
             return None, kind, host
         if tool is not None and state.last_calls is not None:
@@ -182,7 +170,7 @@ class Listener:
         if method == "elicitation/complete":
             self.on_complete(params)
             return
-        self._hear(at)
+        self._state.hear(at)
         turn = state.turn
         if turn is not None:
             reported = self._traits.usage_of(method, params)
@@ -206,7 +194,7 @@ class Listener:
 
     def on_request(self, asked: AgentRequest, at: int) -> None:
         """Hand a request to who answers such; what this host does not offer is refused at once."""
-        self._hear(at)
+        self._state.hear(at)
         handler = self.handlers.get(asked.method)
         if handler is not None:
             handler(asked)
@@ -274,7 +262,7 @@ class Listener:
         _, change = state.withdraw_decisions("the agent's process ended")
         drafts = list(change.drafts)
         if gone.stderr:
-            run = state.late_run(self._now())
+            run = state.late_run()
             late = {"late": True} if run is not None else None
             drafts.append(note(Kind.AGENT_STDERR, {"text": gone.stderr}, run=run, host=late))
         if drafts:

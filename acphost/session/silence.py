@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import anyio
 
-from acphost.ids import Clock
 from acphost.provider.traits import Traits
 from acphost.session.scribe import Scribe
 from acphost.session.state import SessionState
@@ -23,23 +22,22 @@ class Watchman:
     """Keeps an ear on the turns of one session."""
 
     def __init__(
-        self, state: SessionState, scribe: Scribe, traits: Traits, now: Clock, tell: TellState
+        self, state: SessionState, scribe: Scribe, traits: Traits, tell: TellState
     ) -> None:
         self._state = state
         self._scribe = scribe
         self._traits = traits
-        self._now = now
         self._tell = tell
 
     def is_quiet(self, threshold: float) -> bool:
         """Whether nothing was heard for longer than that, and nothing excuses it."""
-        return self._state.is_quiet(self._now(), threshold, self._traits.may_take_long)
+        return self._state.is_quiet(threshold, self._traits.may_take_long)
 
     async def watch(self, turn: Turn, threshold: float) -> None:
         """Tell of each silence in a turn, and of its end, until cancelled."""
         while True:
             # Not before the threshold has passed since the last sign, however long that is ago.
-            left = turn.last_sign + int(threshold * 1000) - self._now()
+            left = turn.heard + int(threshold * 1000) - self._state.ticks()
             await anyio.sleep(max(left + 1, 10 if left > 0 else int(threshold * 1000)) / 1000)
             if not self.is_quiet(threshold):
                 continue

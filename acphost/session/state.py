@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
+from acphost.ids import Clock, ticks_ms
 from acphost.journal.rows import RunRow, SessionRow
 from acphost.provider.switchboard import Asked
 from acphost.session.calls import Call, CallBook
@@ -52,14 +53,27 @@ class SessionState:
     last_run: RunRow | None = None
     #: The tool calls of that run; a late word may still end one.
     last_calls: CallBook | None = None
+    #: For how long something takes: nobody can set it, and it rests while the machine does.
+    ticks: Clock = ticks_ms
+    #: By `ticks`, as `heard`.
     last_end: int = 0
     last_sign: int | None = None
+    heard: int = 0
     usage: UsageLedger = field(default_factory=lambda: UsageLedger(b"{}"))
     #: Interrupted runs that nobody has resumed or dismissed.
     unresolved: set[str] = field(default_factory=set)
     #: Set when the worker has a reason to look at the queue again.
     work: anyio.Event = field(default_factory=anyio.Event)
     _over: dict[str, anyio.Event] = field(default_factory=dict)
+
+    def hear(self, at: int) -> None:
+        """The agent has given a sign of life, at that time of day."""
+        turn = self.turn
+        self.last_sign, self.heard = at, self.ticks()
+        if turn is not None:
+            turn.last_sign, turn.heard = at, self.heard
+            if turn.is_quiet:
+                turn.sound.set()
 
     def wake(self) -> None:
         """Have the worker look at the queue again."""
@@ -161,7 +175,7 @@ class SessionState:
         )
 
     def is_quiet(
-        self, now: int, threshold: float, may_take_long: Callable[[Call], bool] = lambda _: True
+        self, threshold: float, may_take_long: Callable[[Call], bool] = lambda _: True
     ) -> bool:
         """Running without a sign of life; waiting for a person or a tool does not count (CL-1).
 
@@ -172,9 +186,9 @@ class SessionState:
         is_in_tool = self.turn.is_in_tool and any(map(may_take_long, self.turn.calls))
         if self.awaits_people or is_in_tool:
             return False
-        last = max(self.turn.last_sign, self.turn.run.started_at or 0)
-        return now - last > threshold * 1000
+        return self.ticks() - self.turn.heard > threshold * 1000
 
-    def late_run(self, at: int) -> RunRow | None:
+    def late_run(self) -> RunRow | None:
         """The ended turn that an update between turns still belongs to."""
-        return self.last_run if at - self.last_end <= LATE_WINDOW else None
+        is_late = self.last_run is not None and self.ticks() - self.last_end <= LATE_WINDOW
+        return self.last_run if is_late else None

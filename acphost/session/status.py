@@ -8,7 +8,6 @@ import msgspec
 from msgspec import Raw
 
 from acphost.errors import AgentNotFoundError
-from acphost.ids import Clock
 from acphost.journal.rows import SessionRow
 from acphost.provider.check import NOT_INSTALLED, check_agent
 from acphost.provider.pool import AgentPool
@@ -51,13 +50,11 @@ class StatusBoard:
         queries: Queries,
         pool: AgentPool,
         settings: Callable[[], Settings],
-        now: Clock,
     ) -> None:
         self._house = house
         self._queries = queries
         self._pool = pool
         self._settings = settings
-        self._now = now
 
     async def of_session(self, session_id: str) -> RuntimeStatus:
         """One session's status. Raises SessionNotFoundError."""
@@ -84,7 +81,7 @@ class StatusBoard:
             profile=row.profile,
             mode=row.mode,
             status=quiet_or(row.status, is_quiet=is_quiet),
-            status_reason=_reason(row, live, self._now()) if is_quiet else row.status_reason,
+            status_reason=_reason(row, live) if is_quiet else row.status_reason,
             continuity=Continuity(
                 mode=row.mode, code=row.continuity_code, reason=row.continuity_reason
             ),
@@ -174,11 +171,12 @@ def _active(row: SessionRow) -> ActiveRunStatus | None:
     return ActiveRunStatus(run_id=row.active_run_id, status=RunStatus.RUNNING)
 
 
-def _reason(row: SessionRow, live: Conversation | None, now: int) -> str | None:
-    last = live.state.last_sign if live else None
-    if last is None:
+def _reason(row: SessionRow, live: Conversation | None) -> str | None:
+    turn = live.state.turn if live else None
+    if live is None or turn is None:
         return row.status_reason
-    return f"no sign of life for {(now - last) // 1000} s; the agent may be retrying in silence"
+    silence = (live.state.ticks() - turn.heard) // 1000
+    return f"no sign of life for {silence} s; the agent may be retrying in silence"
 
 
 def _acp(row: SessionRow, live: Conversation | None) -> AcpStatus:

@@ -51,6 +51,8 @@ class Turn:
         #: What they say they have changed.
         self.claims = Claims()
         self.last_sign = 0
+        #: The same by a clock that nobody can set.
+        self.heard = 0
         #: It has been silent for longer than is usual, and was said to be; then `sound` is awaited.
         self.is_quiet = False
         self.sound = anyio.Event()
@@ -59,10 +61,9 @@ class Turn:
         #: Its answer tells totals since the agent's process began.
         self.usage_is_cumulative = False
 
-    def take(self, meaning: Meaning, updates: Sequence[Raw], at: int) -> None:
+    def take(self, meaning: Meaning, updates: Sequence[Raw]) -> None:
         """Follow updates of this turn that mean the same."""
         self.updates += len(updates)
-        self.last_sign = at
         self.alive.set()
         self.is_in_tool = meaning.tool is not None
         if meaning.tool is not None:

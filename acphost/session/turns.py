@@ -97,7 +97,7 @@ class Turns:
         run.status, run.started_at = RunStatus.RUNNING, now
         run.continuity, run.acp_session_id = self._row.mode, binding.acp_session_id
         state.turn = turn = Turn(run)
-        turn.last_sign = now
+        turn.last_sign, turn.heard = now, state.ticks()
         counts = binding.process.plan.agent.usage
         turn.usage_is_cumulative = (
             self._traits.usage_is_cumulative if counts is None else counts == "cumulative"
@@ -238,7 +238,7 @@ class Turns:
         drafts = closing.conclude(
             run, ending, before, next_seq=self._scribe.next_seq, now=self._now()
         )
-        state.turn, state.last_run, state.last_end = None, run, self._now()
+        state.turn, state.last_run, state.last_end = None, run, state.ticks()
         state.last_calls = turn.calls
         self._row.last_run_status = run.status
         if run.status == RunStatus.INTERRUPTED:

@@ -7,6 +7,7 @@ in a service with delegation, in a container, as root. Elsewhere the other means
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
@@ -15,6 +16,8 @@ from pathlib import Path
 from acphost.transport import process_table
 
 _PREFIX = "acphost."
+#: Seconds after which an empty group is nobody's any more.
+_LEFT_BEHIND = 60.0
 
 
 @cache
@@ -77,6 +80,24 @@ def remove(group: str) -> None:
     for folder in reversed(list(_tree(group))):
         with suppress(OSError):  # somebody is left: it is tried again at the next start
             folder.rmdir()
+
+
+def tidy(age: float = _LEFT_BEHIND) -> int:
+    """Remove empty groups beside ours, older than `age` seconds; returns how many. Blocks.
+
+    Their daemon was killed and never started again with its ledger, so that no sweep finds them.
+    """
+    parent = home()
+    if parent is None:
+        return 0
+    removed = 0
+    for group in parent.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # somebody else was quicker, or moved in
+            # One that is just being made, by another daemon, is empty too.
+            if time.time() - group.stat().st_mtime >= age and not pids(str(group)):
+                remove(str(group))
+                removed += not group.exists()
+    return removed
 
 
 def _tree(group: str) -> Iterator[Path]:

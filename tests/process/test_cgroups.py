@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from pathlib import Path
 
 import anyio
@@ -118,6 +119,31 @@ async def test_a_program_that_cannot_be_started_leaves_no_group(tmp_path: Path) 
     child = spawn(spec("echo up", cgroup=str(tmp_path / "none" / "acphost.x")))
     assert await said(child) == b"up\n"
     assert await child.stop(eof_grace=5, term_grace=5) == []
+
+
+async def test_empty_groups_of_daemons_that_never_came_back_are_removed() -> None:
+    """Those below them too; one that is in use, or that is just being made, is left alone."""
+    parent = cgroups.home()
+    assert parent is not None
+    left, fresh = (parent / f"acphost.{mint('launch')}" for _ in range(2))
+    (left / "in").mkdir(parents=True)
+    used = spec("exec sleep 1000")
+    child = spawn(used)
+    try:
+        fresh.mkdir()
+        cgroups.tidy(60)
+        assert left.exists()
+        an_hour_ago = time.time() - 3600
+        os.utime(left, (an_hour_ago, an_hour_ago))
+        assert cgroups.tidy(60) >= 1
+        assert not left.exists()
+        assert fresh.exists()
+        cgroups.tidy(0)
+        assert not fresh.exists()
+        assert is_there(used.cgroup)
+        assert processes.is_alive(Process(child.pid, child.birth))
+    finally:
+        assert await child.stop(eof_grace=0, term_grace=0) == []
 
 
 async def test_a_child_is_in_its_group_before_it_runs() -> None:

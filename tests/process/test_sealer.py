@@ -1,11 +1,12 @@
 """When runs are sealed, and which sessions retention deletes, on a real store."""
 
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import anyio
 import pytest
+from anyio.streams.memory import MemoryObjectReceiveStream
 
 from acphost.archive.retention import Cause, Keeper, Rules
 from acphost.archive.seal import Sealer
@@ -194,3 +195,63 @@ async def test_the_keeper_deletes_by_the_rules_and_gives_the_room_back(path: Pat
         assert [row.session_id for row in left] == ["sess_2"]
         assert (await store.reader.space()).bytes < full.bytes / 2
         assert store.writer.head == 3
+
+
+@asynccontextmanager
+async def keeping(
+    store: Store, clock: Clock
+) -> AsyncGenerator[tuple[list[str], MemoryObjectReceiveStream[None]]]:
+    """A keeper at work with two days as its rule; what is gone, and a word for each look."""
+    gone: list[str] = []
+    told, looks = anyio.create_memory_object_stream[None](1)
+
+    async def forget(session_id: str, cause: Cause) -> bool:
+        assert cause is Cause.AGE
+        gone.append(session_id)
+        await store.writer.settled(store.writer.record(forget_session(int(session_id[5:]))))
+        return True
+
+    def rules() -> Rules:
+        with suppress(anyio.WouldBlock):
+            told.send_nowait(None)
+        return Rules(max_age_days=2)
+
+    keeper = Keeper(
+        store, rules=rules, forget=forget, is_at_rest=lambda _: True, now=clock, pause=0.001
+    )
+    async with told, looks, anyio.create_task_group() as tasks:
+        tasks.start_soon(keeper.run)
+        yield gone, looks
+        tasks.cancel_scope.cancel()
+
+
+DAY = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("clock", "left"),
+    [
+        ([now() + 10_000 * DAY, now(), now() + 10_000 * DAY, now()], ["sess_1"]),
+        ([now() - 10_000 * DAY] * 4, ["sess_1", "sess_3"]),
+        ([now()] * 4, ["sess_1"]),
+        ([now(), now() - 10_000 * DAY, now(), now()], ["sess_1"]),
+    ],
+    ids=["ahead now and then", "behind", "right", "behind for a while"],
+)
+async def test_a_clock_that_is_wrong_for_a_while_deletes_nothing(
+    path: Path, clock: list[int], left: list[str]
+) -> None:
+    """By age goes only what was too old at two looks in a row."""
+    async with opened(path) as store:
+        for key in (1, 3):
+            row = session_row(key, updated_at=now() - key * DAY)
+            store.writer.append(SessionLog(key, row.session_id), [Draft("evidence", b"{}")],
+                                [save_session(row)], at=1)  # fmt: skip
+        await store.writer.drain()
+        times = iter(clock)
+        async with keeping(store, lambda: next(times, clock[-1])) as (gone, looks):
+            for _ in range(len(clock) + 2):
+                await looks.receive()
+        rows, _ = await store.reader.sessions()
+        assert sorted(row.session_id for row in rows) == left
+        assert gone == sorted({"sess_1", "sess_3"} - set(left))

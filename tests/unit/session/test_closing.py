@@ -25,7 +25,7 @@ def turn(*, said: bool = True, cancel_sent: bool = False, asked: int | None = No
     made = Turn(run_row(1, status="running", cancel_requested_at=asked))
     made.cancel_sent = cancel_sent
     if said:
-        made.take(MESSAGE, [Raw(b'{"content":{"type":"text","text":"a"}}')], now())
+        made.take(MESSAGE, [Raw(b'{"content":{"type":"text","text":"a"}}')])
     return made
 
 

@@ -35,6 +35,12 @@ def running(run: RunRow | None = None) -> Turn:
     return turn
 
 
+def after(session: SessionState, milliseconds: int) -> SessionState:
+    """So long after the start of a clock that nobody can set."""
+    session.ticks = lambda: milliseconds
+    return session
+
+
 def ask(session: SessionState) -> None:
     asked = AgentRequest(1, "session/request_permission", QUESTION, None)  # type: ignore[arg-type]
     session.desk.open(asked, None, timeout=None)
@@ -139,8 +145,8 @@ def test_quiet_is_running_without_a_sign_of_life() -> None:
     session = state()
     run(session)
     session.refresh()
-    assert not session.is_quiet(now() + 1000, threshold=1.0)
-    assert session.is_quiet(now() + 1001, threshold=1.0)
+    assert not after(session, 1000).is_quiet(1.0)
+    assert after(session, 1001).is_quiet(1.0)
 
 
 def test_a_person_or_a_tool_may_take_its_time() -> None:
@@ -149,26 +155,40 @@ def test_a_person_or_a_tool_may_take_its_time() -> None:
     assert session.turn is not None
     tool = Meaning(Kind.TOOL_STARTED, Matter.TOOL, tool=ToolReport(tool_call_id="c"))
     session.turn.calls.follow(Kind.TOOL_STARTED, "c")
-    session.turn.take(tool, [Raw(b"{}")], now())
+    session.turn.take(tool, [Raw(b"{}")])
     session.refresh()
-    assert not session.is_quiet(now() + 10_000, threshold=1.0)
+    assert not after(session, 10_000).is_quiet(1.0)
 
     session = state()
     run(session)
     ask(session)
     session.refresh()
-    assert not session.is_quiet(now() + 10_000, threshold=1.0)
+    assert not after(session, 10_000).is_quiet(1.0)
 
 
 def test_who_is_idle_is_never_quiet() -> None:
     session = state()
     session.refresh()
-    assert not session.is_quiet(now() + 10_000, threshold=1.0)
+    assert not after(session, 10_000).is_quiet(1.0)
 
 
 def test_a_late_word_belongs_to_the_last_turn_for_a_while() -> None:
+    """For how long does not depend on what the time of day is set to meanwhile."""
     session = state()
-    assert session.late_run(now()) is None
-    session.last_run, session.last_end = run_row(1), now()
-    assert session.late_run(now() + LATE_WINDOW) is session.last_run
-    assert session.late_run(now() + LATE_WINDOW + 1) is None
+    assert session.late_run() is None
+    session.last_run, session.last_end = run_row(1), 5
+    assert after(session, 5 + LATE_WINDOW).late_run() is session.last_run
+    assert after(session, 6 + LATE_WINDOW).late_run() is None
+
+
+def test_a_sign_of_life_is_shown_by_the_time_of_day_and_counted_by_the_other_clock() -> None:
+    """A clock that is set, or a machine that slept, makes nobody quiet and keeps nobody so."""
+    session = state()
+    run(session)
+    session.refresh()
+    assert session.turn is not None
+    for at in (now(), now() + 86_400_000, now() - 86_400_000):
+        after(session, 700).hear(at)
+        assert session.last_sign == session.turn.last_sign == at
+        assert not after(session, 1700).is_quiet(1.0)
+        assert after(session, 1701).is_quiet(1.0)
