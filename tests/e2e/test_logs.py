@@ -107,3 +107,31 @@ async def test_a_log_that_nobody_keeps() -> None:
         config = str(daemon.folder / "config")
         gone = acphost(daemon, "logs", XDG_CONFIG_HOME=config)
         assert "no log was kept" in gone.stderr
+
+
+#: Its stderr is a pipe that is full, and that nobody reads.
+STUCK = """
+import fcntl, os, sys
+out, into = os.pipe()
+os.set_inheritable(out, True)
+os.set_blocking(into, False)
+try:
+    while os.write(into, b"x" * 65536):
+        pass
+except BlockingIOError:
+    pass
+os.set_blocking(into, True)
+os.dup2(into, 2)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
+
+
+async def test_a_log_that_nobody_takes_holds_up_nothing() -> None:
+    """Ctrl-S in its terminal, a pager, a stuck collector: the daemon serves as ever."""
+
+    def prepare(daemon: Daemon) -> None:
+        daemon.wrapper = [sys.executable, "-c", STUCK]
+
+    async with running_daemon(prepare=prepare) as daemon:
+        assert (await daemon.ask(await daemon.session(), "hi")).status == "completed"
+        await daemon.client.reload()
