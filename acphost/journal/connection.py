@@ -154,6 +154,8 @@ async def writing(path: Path, *, busy_timeout: float) -> AsyncGenerator[WritingC
             busy_timeout,
             "PRAGMA journal_mode = WAL",
             "PRAGMA synchronous = FULL",
+            # macOS: without it a disk may keep to itself what it was told to keep.
+            "PRAGMA fullfsync = ON",
             f"PRAGMA journal_size_limit = {WAL_LIMIT}",
             f"PRAGMA wal_autocheckpoint = {_CHECKPOINT_PAGES}",
         )

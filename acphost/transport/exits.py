@@ -77,7 +77,7 @@ def collect(pid: int) -> None:
 def watch(pid: int, on_exit: Callable[[Exit], None]) -> None:
     """Call `on_exit` in the loop's thread, once, when the child `pid` has ended."""
     loop = asyncio.get_running_loop()
-    descriptor = _descriptor(pid)
+    descriptor = ending(pid)
 
     def look() -> None:
         how = peek(pid)
@@ -96,8 +96,11 @@ def watch(pid: int, on_exit: Callable[[Exit], None]) -> None:
         loop.add_reader(descriptor, look)
 
 
-def _descriptor(pid: int) -> int | None:
-    """Becomes readable when the process ends; None on an old kernel, or if there is none left."""
+def ending(pid: int) -> int | None:
+    """A descriptor that can be read when the process ends, whoever's child it is.
+
+    None if it is gone, on an old kernel, or if there is no descriptor left.
+    """
     try:
         return _open(pid)
     except OSError:

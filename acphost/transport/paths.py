@@ -15,13 +15,18 @@ def default_socket_path(environ: Mapping[str, str]) -> Path:
     """The socket, derived alike by daemon and clients.
 
     Editors, cron and su may lose $XDG_RUNTIME_DIR, so the place where systemd has it is looked at
-    too. Else it is in a directory of the user's own under the temporary directory; that name can be
-    guessed, so its owner and mode are checked before it is used.
+    too. Else it is in a directory of the user's own under the temporary directory (on macOS that
+    of the user, whatever the environment says); that name can be guessed, so its owner and mode are
+    checked before it is used.
     """
     runtime = _absolute(environ, "XDG_RUNTIME_DIR") or _runtime_of_systemd()
     if runtime is not None:
         return runtime / _APP / f"{_APP}.sock"
     temporary = _absolute(environ, "TMPDIR")
+    if sys.platform == "darwin":
+        from acphost.transport import macos  # noqa: PLC0415 - it loads ctypes
+
+        temporary = Path(macos.temporary_folder() or temporary or "/tmp")  # noqa: S108 - checked
     if temporary is None:
         import tempfile  # noqa: PLC0415 - a client that is told where to go need not load it
 

@@ -1,7 +1,6 @@
 """What processes are and take, in one look at the system; it reads hundreds of files: it blocks."""
 
 import os
-import subprocess  # noqa: TID251 - `ps` is how macOS tells; Linux never gets there
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +11,7 @@ from acphost.transport.process_table import Entry
 from acphost.transport.processes import LAUNCH_VARIABLE, Launch, Process, cgroup_of
 
 _MOST_COMMAND = 300
-_MARK = f"{LAUNCH_VARIABLE}="
+_MARK = f"{LAUNCH_VARIABLE}=".encode()
 
 
 class Figures(NamedTuple):
@@ -81,20 +80,13 @@ def _below(pid: int, entries: dict[int, Entry]) -> set[int]:
 
 def _marks(entries: dict[int, Entry]) -> dict[int, str]:
     """Which launch each process carries the mark of."""
-    if sys.platform != "linux":
-        lines = _ps("-axEwwo", "pid=,command=").splitlines()
-        return {int(line.split()[0]): _mark(line.split()) for line in lines if _MARK in line}
     found = {}
     for pid in entries:
-        words = _read(pid, "environ").split(b"\0")
-        mark = _mark(os.fsdecode(word) for word in words if word.startswith(_MARK.encode()))
-        if mark:
-            found[pid] = mark
+        for word in process_table.environment(pid):
+            if word.startswith(_MARK):
+                found[pid] = os.fsdecode(word.removeprefix(_MARK))
+                break
     return found
-
-
-def _mark(words: Iterable[str]) -> str:
-    return next((word.removeprefix(_MARK) for word in words if word.startswith(_MARK)), "")
 
 
 def _figures(entry: Entry) -> Figures:
@@ -110,7 +102,8 @@ def _linux(pid: int) -> tuple[int, str]:
 
 
 def _macos(pid: int) -> tuple[int, str]:
-    kilobytes, _, command = _ps("-p", str(pid), "-wwo", "rss=,command=").strip().partition(" ")
+    told = process_table.ps("-p", str(pid), "-ww", columns=["rss", "command"])
+    kilobytes, _, command = told.strip().partition(" ")
     return int(kilobytes) * 1024 if kilobytes.isdigit() else 0, command.strip()
 
 
@@ -119,14 +112,3 @@ def _read(pid: int, name: str) -> bytes:
         return Path(f"/proc/{pid}/{name}").read_bytes()
     except OSError:  # gone, or not ours
         return b""
-
-
-def _ps(*options: str) -> str:
-    done = subprocess.run(  # noqa: S603 - a fixed command
-        ["ps", *options],  # noqa: S607 - found by the system's own path
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"LC_ALL": "C", "PATH": os.defpath},
-    )
-    return done.stdout

@@ -3,7 +3,7 @@
 import os
 import subprocess  # noqa: TID251 - `ps` is how macOS tells; Linux never gets there
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,14 +26,14 @@ def boot_id() -> str:
     """The same text until the machine is started again."""
     if sys.platform == "linux":
         return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
-    return _output("sysctl", "-n", "kern.bootsessionuuid").strip()
+    return _output("/usr/sbin/sysctl", "-n", "kern.bootsessionuuid").strip()
 
 
 def entry(pid: int) -> Entry | None:
     """The process with that pid, dead but not yet collected ones included."""
     if sys.platform == "linux":
         return _linux_entry(str(pid))
-    return next(_listed("-p", str(pid)), None)
+    return next(listed("-p", str(pid)), None)
 
 
 def entries() -> Iterator[Entry]:
@@ -41,22 +41,27 @@ def entries() -> Iterator[Entry]:
     if sys.platform == "linux":
         found = (_linux_entry(name) for name in os.listdir(_PROC) if name.isdigit())  # noqa: PTH208
         return (each for each in found if each is not None)
-    return _listed("-ax")
+    return listed("-ax")
 
 
 def started_with(variable: str) -> set[int]:
     """Pids whose environment held the assignment `variable` when they last called exec."""
+    wanted = os.fsencode(variable)
     if sys.platform == "linux":
-        wanted = os.fsencode(variable)
-        names = [name for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208
-        return {int(name) for name in names if wanted in _environment(name)}
-    lines = _output("ps", "-axEwwo", "pid=,command=").splitlines()
-    return {int(line.split()[0]) for line in lines if f" {variable} " in f"{line} "}
+        pids = [int(name) for name in os.listdir(_PROC) if name.isdigit()]  # noqa: PTH208
+    else:
+        pids = [each.pid for each in entries() if each.uid == os.geteuid()]
+    return {pid for pid in pids if wanted in environment(pid)}
 
 
-def _environment(name: str) -> list[bytes]:
+def environment(pid: int) -> list[bytes]:
+    """The assignments a process was started with; empty if that cannot be seen."""
+    if sys.platform != "linux":
+        from acphost.transport import macos  # noqa: PLC0415 - it loads ctypes
+
+        return macos.environment(pid)
     try:
-        with open(f"/proc/{name}/environ", "rb") as file:  # noqa: PTH123 - hundreds per scan
+        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123 - hundreds per scan
             return file.read().split(b"\0")
     except OSError:  # gone, or not ours
         return []
@@ -86,8 +91,14 @@ def parse_stat(text: bytes, uid: int) -> Entry:
     )
 
 
-def _listed(*selection: str) -> Iterator[Entry]:
-    return parse_ps(_output("ps", *selection, "-o", "pid=,ppid=,pgid=,uid=,stat=,lstart="))
+def listed(*selection: str) -> Iterator[Entry]:
+    """The processes that `ps` selects, as it describes them."""
+    return parse_ps(ps(*selection, columns=["pid", "ppid", "pgid", "uid", "stat", "lstart"]))
+
+
+def ps(*selection: str, columns: Iterable[str]) -> str:
+    """Columns without a heading: each in an option of its own, or some take the rest for that."""
+    return _output("/bin/ps", *selection, *(f"-o{name}=" for name in columns))
 
 
 def parse_ps(lines: str) -> Iterator[Entry]:
@@ -111,6 +122,7 @@ def _output(*command: str) -> str:
         capture_output=True,
         text=True,
         check=False,
-        env={"LC_ALL": "C", "PATH": os.defpath},
+        # A birth is told in words: they must not change with the place where the machine is.
+        env={"LC_ALL": "C", "TZ": "UTC0"},
     )
     return done.stdout

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import anyio
 import anyio.to_thread
 
-from acphost.transport import cgroups, process_table
+from acphost.transport import cgroups, exits, process_table
 from acphost.transport.process_table import boot_id
 
 __all__ = [
@@ -133,7 +133,7 @@ async def wait_gone(processes: Iterable[Process], patience: float) -> None:
 
 
 async def _gone(process: Process) -> None:
-    descriptor = _pidfd(process.pid)
+    descriptor = exits.ending(process.pid)
     try:
         if descriptor is not None and is_alive(process):
             await anyio.wait_readable(descriptor)

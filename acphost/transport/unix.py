@@ -5,6 +5,8 @@ import fcntl
 import os
 import socket
 import stat
+import sys
+import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -23,6 +25,9 @@ _BACKLOG = 128
 #: What `accept` may run out of; the waiting connection stays in the backlog.
 _SHORT_OF = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _ACCEPT_PAUSE = 0.1
+#: How often, and with which pause (seconds) after each, a socket has to refuse to count as stale:
+#: macOS refuses also where a backlog is full, which takes a daemon that lives but a moment.
+_REFUSALS, _REFUSAL_PAUSE = (1, 0.0) if sys.platform == "linux" else (10, 0.05)
 
 log = get_logger()
 
@@ -116,16 +121,19 @@ def _in_the_way(path: Path, found: os.stat_result) -> str | None:
         return "a file that is no socket is in the way; move it elsewhere"
     if found.st_uid != os.geteuid():
         return f"a socket of uid {found.st_uid} is in the way"
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-        probe.setblocking(False)
-        try:
-            probe.connect(os.fspath(path))
-        except ConnectionRefusedError:
-            return None  # the one sign that whoever bound it is gone
-        except OSError as exc:
-            return f"a socket is in the way that may be in use ({exc.strerror})"
-        pid = peer_pid(probe)
-    return "another program listens there" + (f" (pid {pid})" if pid else "")
+    for _ in range(_REFUSALS):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.setblocking(False)
+            try:
+                probe.connect(os.fspath(path))
+            except ConnectionRefusedError:
+                time.sleep(_REFUSAL_PAUSE)
+                continue
+            except OSError as exc:
+                return f"a socket is in the way that may be in use ({exc.strerror})"
+            pid = peer_pid(probe)
+            return "another program listens there" + (f" (pid {pid})" if pid else "")
+    return None  # the one sign that whoever bound it is gone
 
 
 def _bound(path: Path) -> socket.socket:
@@ -196,7 +204,11 @@ async def _serve(
 ) -> None:
     with accepted:
         try:
-            with SocketStream(accepted) as stream:
+            stream = SocketStream(accepted)
+        except OSError:  # it had hung up before: macOS does not tell any more who it was
+            return
+        try:
+            with stream:
                 if stream.peer_uid == os.geteuid():
                     await handler(stream)
                 else:

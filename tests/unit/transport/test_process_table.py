@@ -1,6 +1,8 @@
 """What the system says about processes."""
 
 import os
+import time
+from pathlib import Path
 
 import pytest
 
@@ -44,6 +46,27 @@ def test_the_dead_are_known() -> None:
         assert parse_stat(text % state, 0).is_dead
     for state in (b"S", b"R", b"D", b"T", b"t", b"I"):
         assert not parse_stat(text % state, 0).is_dead
+
+
+@pytest.mark.skipif(not Path("/bin/ps").exists(), reason="ps: there is none on this machine")
+def test_ps_is_asked_for_what_it_knows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same process by `ps` and by the kernel; its birth is the same wherever the machine is."""
+    births = set()
+    for zone in ("UTC", "Asia/Tokyo", "America/Los_Angeles"):
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        (found,) = process_table.listed("-p", str(os.getpid()))
+        births.add(found.birth)
+        known = process_table.entry(os.getpid())
+        assert known is not None
+        assert found._replace(birth="", session=0) == known._replace(birth="", session=0)
+    monkeypatch.undo()
+    time.tzset()
+    assert len(births) == 1
+    assert os.getpid() in {each.pid for each in process_table.listed("-ax")}
+    command = process_table.ps("-p", str(os.getpid()), "-ww", columns=["rss", "command"])
+    assert command.split()[0].isdigit()
+    assert "python" in command
 
 
 def test_what_ps_says_is_read() -> None:
