@@ -3,7 +3,7 @@
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
 from acphost.archive.fsck import check_store
@@ -51,6 +51,25 @@ class Points:
         chosen = most // 3, most * 2 // 3
         self.left_out = most - len(chosen)
         yield from chosen
+
+    async def lives(
+        self, most: int, begin: Callable[[], None], *, all_there: bool = False
+    ) -> AsyncIterator[int]:
+        """Lives that ended at their points, each begun by `begin`; it ends with the first that
+        did not, or, where a point may come long after the start, behind `most`, all of them there.
+        """
+        for number in self.numbers(most):
+            if all_there and number > most:
+                break
+            begin()
+            self.arm(number)
+            came_up = await self._daemon.comes_up()
+            if came_up and not all_there and not self.was_reached:
+                await self._daemon.kill()
+                break
+            await self._daemon.exit_code()
+            self.count()
+            yield number
 
     def report(self, what: str) -> str:
         """A line about it."""

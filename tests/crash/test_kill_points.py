@@ -115,14 +115,7 @@ async def test_a_start_that_is_killed_half_way_is_made_good_by_the_next(
         assert marked_processes(daemon.launch_ids()) == []
 
         points = Points(daemon, r"^sql (BEGIN IMMEDIATE|INSERT|UPDATE|DELETE)")
-        for number in points.numbers(20):
-            saved.put_back()
-            points.arm(number)
-            if await daemon.comes_up() and not points.was_reached:
-                await daemon.kill()
-                break
-            await daemon.exit_code()
-            points.count()
+        async for number in points.lives(20, saved.put_back):
             sound(daemon)
             # From what that left it is killed once more, at the same distance from its start.
             points.arm(number)
@@ -163,15 +156,12 @@ async def test_a_store_that_is_being_made_is_there_whole_or_not_at_all(
     async with running_daemon(SCRIPT, check=False, follow=False) as daemon:
         await daemon.stop()
         points = Points(daemon, r"^file create \S+journal\.db\.new")
-        for number in points.numbers(30):
+
+        def begin() -> None:
             for path in daemon.state.glob("*journal.db*"):
                 path.unlink()
-            points.arm(number)
-            if await daemon.comes_up() and not points.was_reached:
-                await daemon.kill()
-                break
-            await daemon.exit_code()
-            points.count()
+
+        async for _ in points.lives(30, begin):
             points.disarm()
             await daemon.start(is_followed=False)
             assert not list(daemon.state.glob("*.new*"))
@@ -220,14 +210,7 @@ async def test_a_migration_is_done_whole_or_not_at_all(
         as_first_schema(daemon.journal.path)
         saved = SavedState(daemon)
         points = Points(daemon, r"^sql BEGIN IMMEDIATE")
-        for number in points.numbers(14):
-            saved.put_back()
-            points.arm(number)
-            if await daemon.comes_up() and not points.was_reached:
-                await daemon.kill()
-                break
-            await daemon.exit_code()
-            points.count()
+        async for _ in points.lives(14, saved.put_back):
             with closing(sqlite3.connect(daemon.journal.path)) as connection:
                 (version,) = connection.execute("PRAGMA user_version").fetchone()
                 (recorded,) = connection.execute("SELECT max(number) FROM migrations").fetchone()
@@ -260,14 +243,8 @@ async def test_killed_while_sealing_no_event_is_gone_or_there_twice(
         daemon.configure(journal={"seal_after": 0})
         saved, before = SavedState(daemon), daemon.journal.rows()
         points = Points(daemon, pattern)
-        for number in points.numbers(min(most, 6)):
-            if number > most:
-                break  # the same statements, once more, or none any more
-            saved.put_back()
-            points.arm(number)
-            await daemon.comes_up()
-            await daemon.exit_code()
-            points.count()
+        # Behind those come the same statements once more, or none any more.
+        async for _ in points.lives(most, saved.put_back, all_there=True):
             sound(daemon)
             assert daemon.journal.rows()[: len(before)] == before, points.kills[-1]
         points.disarm()
@@ -295,14 +272,8 @@ async def test_killed_while_deleting_a_session_is_there_whole_or_gone_whole(
         daemon.configure(**{"journal.retention": {"max_age_days": 1}})
         saved = SavedState(daemon)
         points = Points(daemon, r"^sql INSERT INTO meta .*lastOffset")
-        for number in points.numbers(13):
-            if number > 13:
-                break  # it is deleted by then
-            saved.put_back()
-            points.arm(number)
-            await daemon.comes_up()
-            await daemon.exit_code()
-            points.count()
+        # Behind those it is deleted.
+        async for _ in points.lives(13, saved.put_back, all_there=True):
             sound(daemon)
             points.disarm()
             await daemon.start()

@@ -15,21 +15,13 @@ from anyio.abc import TaskStatus
 
 from tests.support.daemon import Daemon, eventually, running_daemon
 from tests.support.patience import NEVER, PATIENCE
+from tests.support.steps import chunks
 from tests.support.wire import Frame, Wire
 
 GATED = 'ON prompt "wait"\n    GATE ${DIR}/go\n    MSG "done"\n'
 #: What a good client waits for an answer while others do harm: a tenth of a second, or so many
 #: times as long as when nobody does, for the machine may have other things to do.
 PROMPT_ANSWER, TIMES = 0.1, 20
-
-
-def chunks(count: int, size: int) -> str:
-    """A step that says so many pieces of an answer, as fast as they can be written."""
-    content = f'{{"type":"text","text":"{"x" * size}"}}'
-    update = f'{{"sessionUpdate":"agent_message_chunk","content":{content}}}'
-    params = f'{{"sessionId":"${{SESSION}}","update":{update}}}'
-    line = f'{{"jsonrpc":"2.0","method":"session/update","params":{params}}}'
-    return f"    RAW '{line}\\n' times={count}\n"
 
 
 @asynccontextmanager

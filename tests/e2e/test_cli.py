@@ -8,7 +8,8 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acphost.demo.throwaway import Throwaway, throwaway
+from acphost.demo.throwaway import Throwaway
+from tests.support.demo_daemon import demo_daemon
 from tests.support.patience import PATIENCE
 from tests.support.terminal import Finished, acphost, code_after_reader_left, piped, typist
 
@@ -19,7 +20,7 @@ command = ["{python}", "-m", "acphost.demo.agent", "FOLDER/tireless.script"]
 
 [agents.deaf]
 command = ["{python}", "-m", "acphost.demo.agent", "FOLDER/deaf.script"]
-cancel_grace = 60
+cancel_grace = 600
 
 [agents.absent]
 command = ["no-such-program-anywhere"]
@@ -46,16 +47,7 @@ ON cancel KEEP
 
 @pytest.fixture
 async def daemon(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Throwaway]:
-    for name in [name for name in os.environ if name.startswith("ACPHOST_")]:
-        monkeypatch.delenv(name)
-    async with throwaway() as started:
-        folder = str(started.folder)
-        for name, script in (("tireless", TIRELESS), ("deaf", DEAF)):
-            file = anyio.Path(folder, f"{name}.script")
-            await file.write_text(script.replace("FOLDER", folder))
-        config = anyio.Path(folder, "config.toml")
-        await config.write_text(await config.read_text() + AGENTS.replace("FOLDER", folder))
-        await started.start()
+    async with demo_daemon(monkeypatch, AGENTS, tireless=TIRELESS, deaf=DEAF) as started:
         yield started
 
 
@@ -449,7 +441,7 @@ async def test_the_demo_shows_what_it_promises_and_leaves_nothing() -> None:
 
 async def test_the_demo_cleans_up_when_it_is_interrupted() -> None:
     async with typist(None, "demo") as person:
-        await person.until("I am at it.")
+        await person.until("piece 2 of 12")
         assert folders_of_demo(person.pid) != []
         await person.type("\x03")
         assert await person.rest() == 130

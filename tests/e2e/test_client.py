@@ -1,6 +1,5 @@
 """The client against a real daemon: its promises hold across kills, floods and slow consumers."""
 
-import os
 import sys
 from collections.abc import AsyncGenerator
 
@@ -10,7 +9,7 @@ import pytest
 from acphost.client.client import Client
 from acphost.client.connecting import connect
 from acphost.client.subscription import Subscription
-from acphost.demo.throwaway import Throwaway, throwaway
+from acphost.demo.throwaway import Throwaway
 from acphost.errors import (
     AlreadyResolvedError,
     ConflictError,
@@ -24,6 +23,7 @@ from acphost.errors import (
 from acphost.wire.event import TERMINAL_KINDS, Event, Kind
 from acphost.wire.host import RunStatus
 from acphost.wire.params import SessionListParams
+from tests.support.demo_daemon import demo_daemon
 
 AGENTS = """
 [agents.flood]
@@ -40,14 +40,7 @@ ON prompt
 
 @pytest.fixture
 async def daemon(monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Throwaway]:
-    for name in [name for name in os.environ if name.startswith("ACPHOST_")]:
-        monkeypatch.delenv(name)
-    async with throwaway() as started:
-        folder = str(started.folder)
-        await anyio.Path(folder, "flood.script").write_text(FLOOD)
-        config = anyio.Path(folder, "config.toml")
-        await config.write_text(await config.read_text() + AGENTS.replace("FOLDER", folder))
-        await started.start()
+    async with demo_daemon(monkeypatch, AGENTS, flood=FLOOD) as started:
         yield started
 
 

@@ -97,11 +97,8 @@ async def test_a_permission_is_asked_and_the_answer_reaches_the_agent() -> None:
 async def test_a_second_prompt_waits_and_a_stop_ends_both() -> None:
     """Both requests stay open; `session/cancel` answers each of them once."""
     async with running_daemon(TURN) as daemon, editor(daemon) as zed:
-        session = await zed.new()
-        first = await zed.begin(session, "wait")
-        await zed.shows(session, "working")
-        second = await zed.begin(session, "hello")
-        await daemon.until(session, lambda seen: seen.queued_count == 1, "one waits")
+        session, first = await zed.busy()
+        second = await zed.queued(daemon, session)
         await zed.notify("session/cancel", sessionId=session)
         assert (await zed.answer(first))["result"]["stopReason"] == "cancelled"
         assert (await zed.answer(second))["result"]["stopReason"] == "cancelled"
@@ -111,11 +108,8 @@ async def test_a_second_prompt_waits_and_a_stop_ends_both() -> None:
 async def test_a_second_prompt_is_answered_when_its_own_turn_is_over() -> None:
     """The queue is the daemon's; the editor sees two turns, one after the other."""
     async with running_daemon(TURN) as daemon, editor(daemon) as zed:
-        session = await zed.new()
-        first = await zed.begin(session, "wait")
-        await zed.shows(session, "working")
-        second = await zed.begin(session, "hello")
-        await daemon.until(session, lambda seen: seen.queued_count == 1, "one waits")
+        session, first = await zed.busy()
+        second = await zed.queued(daemon, session)
         assert not zed.is_answered(second)
         daemon.open("gate")
         await zed.answer(second)

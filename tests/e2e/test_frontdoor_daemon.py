@@ -21,9 +21,7 @@ ON prompt "wait"
 async def test_a_restart_of_the_daemon_is_not_noticed_by_the_editor() -> None:
     """The open prompt is answered by the run's real end, and the session goes on."""
     async with running_daemon(WAIT) as daemon, editor(daemon) as zed:
-        session = await zed.new()
-        request = await zed.begin(session, "wait")
-        await zed.shows(session, "working")
+        session, request = await zed.busy()
         await daemon.restart()
         answer = await zed.answer(request)
         assert answer["result"]["stopReason"] == "end_turn"
@@ -35,11 +33,8 @@ async def test_a_restart_of_the_daemon_is_not_noticed_by_the_editor() -> None:
 async def test_a_waiting_prompt_survives_the_daemon() -> None:
     """It is held behind the interrupted turn, and answered when it has run."""
     async with running_daemon(WAIT) as daemon, editor(daemon) as zed:
-        session = await zed.new()
-        first = await zed.begin(session, "wait")
-        await zed.shows(session, "working")
-        second = await zed.begin(session, "hello")
-        await daemon.until(session, lambda seen: seen.queued_count == 1, "one waits")
+        session, first = await zed.busy()
+        second = await zed.queued(daemon, session)
         await daemon.restart()
         await zed.answer(first)
         assert not zed.is_answered(second)
@@ -93,9 +88,7 @@ async def test_a_daemon_that_died_under_a_prompt_is_started_again() -> None:
     async with running_daemon(WAIT, check=False) as daemon:
         command = [sys.executable, "-m", "acphost", "acp", *daemon.flags, "--agent", "fake"]
         async with editor(daemon, command=command) as zed:
-            session = await zed.new()
-            request = await zed.begin(session, "wait")
-            await zed.shows(session, "working")
+            session, request = await zed.busy()
             await daemon.kill()
             assert (await zed.answer(request))["result"]["stopReason"] == "end_turn"
             assert "Interrupted" in zed.said(session)

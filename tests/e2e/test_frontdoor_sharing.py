@@ -93,8 +93,7 @@ async def test_a_stop_from_the_other_editor_answers_each_waiting_prompt_once() -
         await second.load(session)
         running = await first.begin(session, "wait")
         await second.shows(session, "working")
-        waiting = await first.begin(session, "hello")
-        await daemon.until(session, lambda seen: seen.queued_count == 1, "one waits")
+        waiting = await first.queued(daemon, session)
         await second.notify("session/cancel", sessionId=session)
         assert (await first.answer(running))["result"]["stopReason"] == "cancelled"
         assert (await first.answer(waiting))["result"]["stopReason"] == "end_turn"
@@ -105,9 +104,7 @@ async def test_an_editor_that_comes_back_follows_the_turn_it_left() -> None:
     """Resume tells no past; what comes is told on, and the session can be stopped from there."""
     async with running_daemon(ASK) as daemon:
         async with editor(daemon) as first:
-            session = await first.new()
-            await first.begin(session, "wait")
-            await first.shows(session, "working")
+            session, _ = await first.busy()
             assert await first.close() == 0
         async with editor(daemon) as second:
             await second.load(session, "session/resume")

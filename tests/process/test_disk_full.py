@@ -9,20 +9,12 @@ import pytest
 from acphost.errors import StorageFullError
 from tests.support.daemon import Daemon, eventually, is_alive, running_daemon
 from tests.support.patience import PATIENCE
+from tests.support.steps import chunks
 
 #: Enough for the start and a few runs; a long turn does not fit.
 ROOM = 600_000
 #: Just enough for what SQLite shares between its connections.
 NO_ROOM = 40_000
-
-
-def chunks(count: int, size: int) -> str:
-    """A step that says so many pieces of an answer, as fast as they can be written."""
-    content = f'{{"type":"text","text":"{"x" * size}"}}'
-    update = f'{{"sessionUpdate":"agent_message_chunk","content":{content}}}'
-    params = f'{{"sessionId":"${{SESSION}}","update":{update}}}'
-    line = f'{{"jsonrpc":"2.0","method":"session/update","params":{params}}}'
-    return f"    RAW '{line}\\n' times={count}\n"
 
 
 SCRIPT = f'ON prompt "much"\n{chunks(4_000, 1_000)}'

@@ -157,6 +157,19 @@ class Editor:
         result: Message = answer["result"]
         return result
 
+    async def busy(self) -> tuple[str, object]:
+        """A new session, and the prompt "wait" to whose agent it has said that it is working."""
+        session = await self.new()
+        request = await self.begin(session, "wait")
+        await self.shows(session, "working")
+        return session, request
+
+    async def queued(self, daemon: Daemon, session: str) -> object:
+        """Another prompt, once it waits behind the one that runs."""
+        request = await self.begin(session, "hello")
+        await daemon.until(session, lambda seen: seen.queued_count == 1, "one waits")
+        return request
+
     async def question(self, after: int = 0) -> Message:
         """The next request for permission."""
         return await self.until(
