@@ -111,7 +111,7 @@ class Renderer:
     def _user(self, payload: Payload) -> None:
         if self._shows_user:
             self._break()
-            text = "".join(_text(block) for block in payload.get("content") or [])
+            text = "".join(map(_text, _items(payload.get("content"))))
             for line in self._aside.safe(text).splitlines() or [""]:
                 self._aside.line(f"> {line}", "bold")
 
@@ -129,8 +129,7 @@ class Renderer:
     def _show_plan(self, payload: Payload) -> None:
         entries = [
             (str(entry.get("content", "")), str(entry.get("status", "pending")))
-            for entry in payload.get("entries") or []
-            if isinstance(entry, dict)
+            for entry in _items(payload.get("entries"))
         ]
         # The whole plan once, then only what moved: agents send all of it with every step.
         news = [entry for entry in entries if entry not in self._plan]
@@ -198,9 +197,11 @@ class Renderer:
             self._note(f"{told} ({reason})" if reason else told)
 
     def _changed(self, payload: Payload) -> None:
-        files = [str(file.get("path")) for file in payload.get("changedFiles") or []]
-        if files:
-            self._note(f"changed: {', '.join(files)}")
+        files = _items(payload.get("changedFiles"))
+        for said, certain in (("changed", True), ("changed meanwhile", False)):
+            paths = [str(one.get("path")) for one in files if bool(one.get("certain")) is certain]
+            if paths:
+                self._note(f"{said}: {', '.join(paths)}")
 
     # -- lines ------------------------------------------------------------------------------------
 
@@ -255,6 +256,11 @@ def how_to_answer(payload: Payload) -> str:
     options = [str(option.get("optionId")) for option in payload.get("options") or []]
     command = f"acphost permit {short(str(payload.get('permissionId')))}"
     return f"{command} {'|'.join(options)}"
+
+
+def _items(value: object) -> list[Payload]:
+    """The objects of a list; agents send what they like in its place."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _text(block: object) -> str:

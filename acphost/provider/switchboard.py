@@ -257,7 +257,10 @@ class Switchboard:
             asked.refuse(method_not_found(method))
             self.connection.anomalies += 1
             return
-        sink.on_request(asked, at)
+        try:
+            sink.on_request(asked, at)
+        except Exception as exc:  # border: whatever one request runs into is its answer
+            asked.refuse(exc)
 
     def _on_withdrawn(self, params: msgspec.Raw) -> None:
         """Unknown ids were answered already: nothing to do."""

@@ -120,7 +120,8 @@ class Receipts:
             if watch.kernel is not None:
                 watch.kernel.release()
             watch.close()
-        claims = {self._real(path): claim for path, claim in turn.claims.files.items()}
+        named = [(self._real(path), claim) for path, claim in turn.claims.files.items()]
+        claims = {path: claim for path, claim in named if path is not None}
         files, cut = self._files(watch, claims)
         if not files:
             return None
@@ -175,12 +176,17 @@ class Receipts:
             self._remember(path, now, after)
         if before is not None and before == after:
             return None, spent
+        by = self._by(path, claim)
+        is_certain = by == "tool"
+        if written is not None:
+            is_certain = after == written.after or (now is not None and now == written.signature)
         return ChangedFile(
             path=path,
             change="deleted" if now is None else "modified" if had_been else "created",
-            by=self._by(path, claim),
+            by=by,
             before=_named(before),
             after=_named(after),
+            certain=is_certain,
         ), spent
 
     def _before(
@@ -231,8 +237,12 @@ class Receipts:
         path = target.path or target.relative_path
         return None if path is None else self._real(path)
 
-    def _real(self, path: str) -> str:
-        return os.path.realpath(Path(self._row.cwd, path))
+    def _real(self, path: str) -> str | None:
+        """Where a path leads; None for one that cannot be that of a file."""
+        try:
+            return os.path.realpath(Path(self._row.cwd, path))
+        except (OSError, ValueError):
+            return None
 
 
 async def receipt_of(reader: Reader, run: RunRow) -> Receipt | None:

@@ -72,7 +72,7 @@ def subject_of(
                 _look(_read(raw), found)
         for path in _diffs(report.content):
             _note_path(path, found)
-    real = {resolve(os.path.join(cwd, path)): None for path in found.paths}  # noqa: PTH118  text
+    real = {_resolved(path, cwd, found, resolve): None for path in found.paths}
     return PermissionSubject(
         agent_id=agent_id,
         tool=tool,
@@ -84,6 +84,16 @@ def subject_of(
         roots=[resolve(root) for root in roots],
         is_yes_or_no=is_yes_or_no,
     )
+
+
+def _resolved(path: str, cwd: str, found: _Found, resolve: Resolve) -> str:
+    """Where a path leads; as it is, if nobody can tell: then no rule is sure of it."""
+    joined = os.path.join(cwd, path)  # noqa: PTH118  text
+    try:
+        return resolve(joined)
+    except (OSError, ValueError):  # what it leads over is being changed, or it is no path at all
+        found.is_unsure = True
+        return joined
 
 
 def _read(raw: Raw) -> object:
@@ -126,14 +136,18 @@ def _texts(value: object) -> Iterator[str]:
 
 
 def _note_path(text: str, found: _Found) -> None:
-    if text.startswith("file:"):
-        text = unquote(urlsplit(text).path)
+    try:
+        if text.startswith("file:"):
+            text = unquote(urlsplit(text).path)
+        if text.startswith("~"):
+            text = os.path.expanduser(text)  # noqa: PTH111  text in, text out
+            found.is_unsure |= text.startswith("~")
+    except ValueError:  # half an address, or a name that no user can have
+        found.is_unsure = True
+        return
     if "://" in text or _EXPANDED.search(text):
         found.is_unsure = True
         return
-    if text.startswith("~"):
-        text = os.path.expanduser(text)  # noqa: PTH111  text in, text out
-        found.is_unsure |= text.startswith("~")
     if len(found.paths) >= MAX_PATHS:
         found.is_unsure = True
     elif text:

@@ -16,6 +16,9 @@ class ChangedFile(HostRecord, frozen=True):
     by: Literal["tool", "fs", "terminal", "agent"]
     before: str | None
     after: str | None
+    #: Whether the run is known to have left it so. What only changed while it was at work may be a
+    #: person's doing, or that of a program which somebody else runs.
+    certain: bool = False
 
 
 class Refresh(HostRecord, frozen=True):

@@ -69,6 +69,10 @@ def real_path(path: str) -> str:
         return os.path.realpath(path)
     except ValueError as exc:  # a NUL in it
         raise InvalidParamsError(f"{path!r}: {exc} - at `$.path`") from exc
+    except OSError as exc:  # a link has become something else while it was read
+        raise PathNotGrantedError(
+            f"{path} cannot be followed: something on the way is being changed", path=path
+        ) from exc
 
 
 def place_of(real: str) -> Place:

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from acphost.rpc.nesting import MAX_DEPTH
+from tests.support.config import STUBBORN
 from tests.support.daemon import Daemon, payload, running_daemon
 
 FAR_TOO_DEEP = [MAX_DEPTH + 1, 880, 930, 950, 970, 990, 5000]
@@ -200,7 +201,7 @@ ON prompt "close"
     END
     STAY
 """
-    async with running_daemon(script) as daemon:
+    async with running_daemon(script, agent=STUBBORN) as daemon:
         session = await daemon.session()
         assert (await daemon.ask(session, "close")).status == "completed"
         lost = await daemon.ask(session, "lost")
@@ -220,7 +221,7 @@ ON prompt "ask"
         SEND {{"id": "${{I}}{"x" * 20_000}", "method": "_x/unknown", "params": {{}}}}
     STAY
 """
-    async with running_daemon(script, others={"good": ""}) as daemon:
+    async with running_daemon(script, others={"good": ""}, agent=STUBBORN) as daemon:
         session, other = await daemon.session(), await daemon.session("good")
         run = await daemon.send(session, "ask")
 
@@ -271,3 +272,29 @@ ON prompt "noise"
         assert (await daemon.wait(run)).status == "completed"
         assert await daemon.text(run) == "ok"
         assert len(await daemon.events(run, "evidence")) <= 100
+
+
+@pytest.mark.parametrize("path", ["a\\u0000b", "~\\u0000", "file://[", "\\ud800"])
+async def test_paths_that_are_none(path: str) -> None:
+    """In a question, a finished call, a file or a command: each is told of, none is a mistake."""
+    said = f'"path": "{path}"'
+    script = f"""
+ON prompt "paths"
+    CALL c1 completed kind=edit locations=[{{{said}}}]
+    SEND {{"id": "p", "method": "session/request_permission", "params": {{
+        "sessionId": "${{SESSION}}", "toolCall": {{"toolCallId": "c2", "kind": "edit",
+        "locations": [{{{said}}}], "content": [{{"type": "diff", {said}, "newText": "x"}}]}},
+        "options": [{{"optionId": "a", "name": "a", "kind": "allow_once"}}]}}}}
+    MARK ${{DIR}}/asked
+    GATE ${{DIR}}/go
+    SEND {{"id": "r", "method": "fs/read_text_file", "params": {{"sessionId": "${{SESSION}}",
+        {said}}}}}
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "paths")
+        question = await daemon.question(session)
+        await daemon.client.respond(question.permission_id, "a")
+        daemon.open("go")
+
+        assert (await daemon.wait(run)).status == "completed"

@@ -48,10 +48,12 @@ ON prompt "three"
         files = {file.pop("path"): file for file in receipt["changedFiles"]}
         assert files == {
             str(daemon.work / "made"): {
-                "change": "created", "by": "agent", "before": None, "after": digest("one")
+                "change": "created", "by": "agent", "before": None, "after": digest("one"),
+                "certain": False,
             },
             str(daemon.work / "sub" / "changed"): {
-                "change": "modified", "by": "agent", "before": None, "after": digest("two")
+                "change": "modified", "by": "agent", "before": None, "after": digest("two"),
+                "certain": False,
             },
         }  # fmt: skip
         assert receipt["refresh"]["affectedParents"] == [str(daemon.work), str(daemon.work / "sub")]
@@ -121,6 +123,40 @@ ON prompt
 
         assert ended.receipt is not None
         assert ended.receipt.conflict == "external-change-conflict"
+
+
+async def test_what_a_person_changes_meanwhile_is_not_put_down_to_the_agent() -> None:
+    """Only what the run is known to have left so is certain; a file that nobody named is not."""
+    script = f"""
+ON prompt
+    CALL c1 pending kind=edit
+    MARK ${{DIR}}/work/tool.txt is
+    UPD c1 completed content={diff("tool.txt", "was", "is")}
+    ASK fs/write_text_file {{"sessionId": "${{SESSION}}", "path": "${{DIR}}/work/kept",
+        "content": "agent"}}
+    ASK fs/write_text_file {{"sessionId": "${{SESSION}}", "path": "${{DIR}}/work/both",
+        "content": "agent"}}
+    MARK ${{DIR}}/done
+    GATE ${{DIR}}/go
+"""
+    async with running_daemon(script, host=ALLOWED) as daemon:
+        run = await daemon.send(await daemon.session(), "go")
+        await daemon.marked("done")
+        (daemon.work / "both").write_text("a person's")
+        (daemon.work / "person").write_text("a person's")
+        daemon.open("go")
+        receipt = (await daemon.wait(run)).receipt
+
+        assert receipt is not None
+        files = {
+            file.path.rpartition("/")[2]: (file.by, file.certain) for file in receipt.changed_files
+        }
+        assert files == {
+            "tool.txt": ("tool", True),
+            "kept": ("fs", True),
+            "both": ("fs", False),
+            "person": ("agent", False),
+        }
 
 
 async def test_what_was_only_said_is_not_told() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from acphost.cli.render import Renderer, how_to_answer, question_of
 from acphost.cli.screen import Pen
-from acphost.wire.event import Event
+from acphost.wire.event import Event, Kind
 
 
 class Terminal(StringIO):
@@ -161,3 +161,26 @@ def test_a_question_says_what_is_asked_and_how_to_answer_it() -> None:
     }
     assert question_of(payload) == "Write notes.md"
     assert how_to_answer(payload) == "acphost permit bbbbcccc yes|no"
+
+
+#: What agents put where something else belongs.
+ODD: list[object] = [
+    None, True, 0, -1.5, "", "x", [], [None], [[]], [{}], {}, {"type": 5}, {"a": None}, "\x1b[2J"
+]  # fmt: skip
+MEMBERS = [
+    "content", "toolCallId", "title", "kind", "status", "entries", "changedFiles", "message",
+    "description", "severity", "host", "by", "rule", "optionId", "outcome", "reason", "position",
+    "stopReason", "errorCode", "error", "empty", "mode", "elicitationId", "action", "path",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [str(kind) for kind in Kind])
+def test_whatever_stands_in_an_event_is_shown_or_passed_over(kind: str) -> None:
+    """Members of any type in any place: nothing breaks, and nothing reaches the terminal as is."""
+    for member in MEMBERS:
+        for odd in ODD:
+            answer, aside = shown(
+                event(kind, {member: odd}), event(kind, {member: [{member: odd}]})
+            )
+            assert "\x1b[2J" not in answer + aside
+    shown(*(event(kind, odd) for odd in ODD))

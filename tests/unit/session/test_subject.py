@@ -113,3 +113,26 @@ def test_links_lead_where_they_lead(tmp_path: Path) -> None:
 )
 def test_commands_are_found(value: object, command: str | None) -> None:
     assert of_input(value).command == command
+
+
+@pytest.mark.parametrize("path", ["a\x00b", "~\x00", "file://[", "file:///a%00b", "~a\x00/b"])
+def test_what_is_no_path_is_no_error(path: str) -> None:
+    """No rule is sure of such a call; a person is asked."""
+    found = subject_of(
+        ToolReport(tool_call_id="c", kind="edit", locations=raw([{"path": path}])),
+        None, agent_id="a", tool=None, cwd="/w", roots=["/w"], is_yes_or_no=True,
+    )  # fmt: skip
+    assert found.has_unknown_paths
+
+
+def test_a_link_that_is_exchanged_while_it_is_followed() -> None:
+    def resolve(path: str) -> str:
+        if path.endswith("swapped"):
+            raise OSError(22, "Invalid argument")
+        return path
+
+    found = subject_of(
+        ToolReport(tool_call_id="c", kind="edit", raw_input=raw({"path": "swapped"})),
+        None, agent_id="a", tool=None, cwd="/w", roots=["/w"], is_yes_or_no=True, resolve=resolve,
+    )  # fmt: skip
+    assert (found.paths, found.has_unknown_paths) == (["/w/swapped"], True)

@@ -263,11 +263,16 @@ show["error"] = function(self, _, payload)
 end
 
 show["changed_files"] = function(self, _, payload)
-  local files = vim.tbl_map(function(file)
-    return file.path
-  end, payload.changedFiles or {})
-  if #files > 0 then
-    self:note("changed: " .. table.concat(files, ", "))
+  for _, said in ipairs({ { "changed: ", true }, { "changed meanwhile: ", false } }) do
+    local paths = {}
+    for _, file in ipairs(payload.changedFiles or {}) do
+      if (file.certain or false) == said[2] then
+        paths[#paths + 1] = file.path
+      end
+    end
+    if #paths > 0 then
+      self:note(said[1] .. table.concat(paths, ", "))
+    end
   end
 end
 
