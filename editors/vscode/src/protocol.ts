@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-a764282aac8c";
+export const schemaRevision = "1-d2ecb26157d0";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -203,6 +203,8 @@ export interface ChangedFile {
   by: "agent" | "fs" | "terminal" | "tool";
   before: string | null;
   after: string | null;
+  /** Whether the run is known to have left it so. What only changed while it was at work may be a person's doing, or that of a program which somebody else runs. */
+  certain: boolean;
 }
 
 /** Part of the runtime status: what a chat endpoint keeps of the conversation itself. */

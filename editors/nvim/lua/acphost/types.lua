@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-a764282aac8c
+-- schema revision 1-d2ecb26157d0
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -239,6 +239,7 @@
 ---@field by "agent"|"fs"|"terminal"|"tool" What changed it, as far as the host can tell; `agent`: while the run was at work.
 ---@field before string|nil
 ---@field after string|nil
+---@field certain boolean Whether the run is known to have left it so. What only changed while it was at work may be a person's doing, or that of a program which somebody else runs.
 
 ---Part of the runtime status: what a chat endpoint keeps of the conversation itself.
 ---@class acphost.ChatStatus
