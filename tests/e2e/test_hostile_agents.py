@@ -274,7 +274,7 @@ ON prompt "noise"
         assert len(await daemon.events(run, "evidence")) <= 100
 
 
-@pytest.mark.parametrize("path", ["a\\u0000b", "~\\u0000", "file://[", "\\ud800"])
+@pytest.mark.parametrize("path", ["a\\u0000b", "~\\u0000", "file://["])
 async def test_paths_that_are_none(path: str) -> None:
     """In a question, a finished call, a file or a command: each is told of, none is a mistake."""
     said = f'"path": "{path}"'
