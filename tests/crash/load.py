@@ -8,6 +8,7 @@ import anyio
 from acphost.client.client import Client
 from acphost.errors import (
     AcpHostError,
+    ConflictError,
     ConnectionLostError,
     DaemonUnreachableError,
     StorageError,
@@ -49,11 +50,13 @@ class Promises:
     accepted: dict[str, str] = field(default_factory=dict)
     answered: set[str] = field(default_factory=set)
     cancelled: set[str] = field(default_factory=set)
+    #: The text that a run was given while it waited, by run.
+    changed: dict[str, str] = field(default_factory=dict)
     backups: int = 0
 
 
 class Load:
-    """Floods, a queue, questions, cancels and backups; ended runs are sealed meanwhile."""
+    """Floods, a queue that is changed, questions, cancels, backups; ended runs are sealed."""
 
     def __init__(self, daemon: Daemon, dice: random.Random) -> None:
         self._daemon = daemon
@@ -102,9 +105,26 @@ class Load:
             sent = Sent(session, *self.prompt(text))
             self._unsure.append(sent)
             run_id = await self._send(client, sent)
-            if self._dice.random() < 0.1:
+            if self._dice.random() < 0.2:
+                await self._change(client, session, run_id)
+            elif self._dice.random() < 0.1:
                 await client.cancel(run_id)
                 self.promises.cancelled.add(run_id)
+
+    async def _change(self, client: Client, session: str, run_id: str) -> None:
+        """Give a run that waits another text and another place."""
+        items = {item.run_id: item for item in (await client.queue_list(session)).items}
+        if run_id not in items:
+            return
+        text, _ = self.prompt("hello, changed")
+        rev = items[run_id].rev
+        try:
+            rev = (await client.queue_edit(run_id, text, expected_rev=rev)).rev
+            self.promises.changed[run_id] = text
+            place = self._dice.randint(0, len(items))
+            await client.queue_move(run_id, place, expected_rev=rev)
+        except ConflictError:
+            pass  # its turn has come
 
     async def _send(self, client: Client, sent: Sent) -> str:
         run = await client.create_run(sent.text, session_id=sent.session, request_id=sent.request)

@@ -232,6 +232,10 @@ class Ordeal:
         for run_id in promises.cancelled:
             run = runs[run_id]
             assert run["cancel_requested_at"] or run["ended_at"], f"{self._where}: {run_id} goes on"
+        for run_id, text in promises.changed.items():
+            (prompt,) = query("SELECT content FROM prompts WHERE run_key = ?", runs[run_id]["key"])
+            kept = json.loads(prompt["content"])[0]["text"]
+            assert kept == text, f"{self._where}: {run_id} says {kept!r}, not {text!r}"
         decided = query("SELECT permission_id FROM decisions WHERE status = 'resolved'")
         gone = promises.answered - {row["permission_id"] for row in decided}
         assert not gone, f"{self._where}: an answer is gone"
@@ -255,6 +259,7 @@ class Ordeal:
         for run in runs:
             self.tally[f"runs {run['status']}"] += 1
         self.tally["questions answered"] = len(self._load.promises.answered)
+        self.tally["changes of the queue"] = len(self._load.promises.changed)
         self.tally["cancels"] = len(self._load.promises.cancelled)
         self.tally["backups"] = self._load.promises.backups
 
