@@ -136,6 +136,8 @@ class Commands:
         """Have a session's agent started and wait for it. Raises why it cannot be had."""
         conversation = await self._house.conversation(session_id)
         binding = await conversation.readiness.started()
+        # Whoever reads the session next finds in it what the agent offers.
+        await self._store.writer.durable(self._store.writer.record(()))
         return RuntimeStarted(
             session_id=session_id,
             acp_session_id=binding.acp_session_id,

@@ -4,12 +4,14 @@ import os
 import resource
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import anyio
 import pytest
 
 from acphost.errors import ShuttingDownError, StorageError, StorageFullError
-from tests.support.daemon import eventually, is_alive, running_daemon, started
+from tests.support.daemon import Daemon, eventually, is_alive, running_daemon, started
 from tests.support.patience import NEVER, PATIENCE
 
 GATED = """
@@ -196,38 +198,65 @@ sys.stdin.readline(); db.execute("ROLLBACK")
 """
 
 
+@contextmanager
+def locked(daemon: Daemon) -> Iterator[None]:
+    """Another program holds the lock of the store."""
+    locker = started(sys.executable, "-c", LOCKER, str(daemon.journal.path))
+    assert locker.stdin is not None
+    assert locker.stdout is not None
+    try:
+        assert locker.stdout.readline() == "held\n"
+        yield
+        locker.stdin.write("\n")
+        locker.stdin.flush()
+    finally:
+        locker.communicate()
+
+
 async def test_another_program_holds_the_lock_of_the_store() -> None:
     """No error, nothing lost: what came meanwhile is committed when the lock is free."""
     async with running_daemon(GATED) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "one")
         await daemon.marked("begun")
-        locker = started(sys.executable, "-c", LOCKER, str(daemon.journal.path))
-        assert locker.stdin is not None
-        assert locker.stdout is not None
-        try:
-            assert locker.stdout.readline() == "held\n"
-            daemon.open("go")
-            async with anyio.create_task_group() as tasks:
-                accepted: list[str] = []
+        accepted: list[str] = []
 
-                async def send() -> None:
-                    accepted.append((await daemon.send(session, "two")).host_run_id)
+        async def send() -> None:
+            accepted.append((await daemon.send(session, "two")).host_run_id)
 
+        async with anyio.create_task_group() as tasks:
+            with locked(daemon):
+                daemon.open("go")
                 tasks.start_soon(send)
-                with anyio.move_on_after(1.5):
+                with anyio.move_on_after(1.0):
                     await anyio.Event().wait()
                 assert accepted == []
                 assert (await daemon.run(run)).status == "running"  # only what is on disk is shown
-                locker.stdin.write("\n")
-                locker.stdin.flush()
-        finally:
-            locker.kill()
-            locker.communicate()
 
         assert (await daemon.wait(run)).status == "completed"
         assert await daemon.text(run) == "ab"
         assert len(accepted) == 1
+
+
+async def test_a_start_that_was_told_can_be_read() -> None:
+    """`runtime/start` is answered when what the agent said of the session is in its history."""
+    script = "ON new\n    MARK ${DIR}/new\n    GATE ${DIR}/go\n"
+    async with running_daemon(script) as daemon, anyio.create_task_group() as tasks:
+        session = await daemon.session()
+        told: list[str] = []
+
+        async def start() -> None:
+            await daemon.client.start(session)
+            told.extend(event.kind for event in await daemon.history(session))
+
+        tasks.start_soon(start)
+        await daemon.marked("new")
+        with locked(daemon):
+            daemon.open("go")
+            with anyio.move_on_after(1.0):
+                await anyio.Event().wait()
+        await eventually(lambda: bool(told))
+        assert "binding.started" in told
 
 
 async def test_a_full_store_refuses_what_it_cannot_keep() -> None:
