@@ -80,13 +80,10 @@ class Projector:
 def user_message(event: Event) -> Iterator[Raw]:
     """What somebody asked, one chunk for each block; its id is that of the run."""
     for block in items(members(event.payload).get("content")):
-        yield raw(
-            {
-                "sessionUpdate": "user_message_chunk",
-                "content": block,
-                "messageId": event.host_run_id,
-            }
-        )
+        chunk: dict[str, object] = {"sessionUpdate": "user_message_chunk", "content": block}
+        if event.host_run_id is not None:
+            chunk["messageId"] = event.host_run_id
+        yield raw(chunk)
 
 
 def host_message(words: str) -> Raw:

@@ -35,6 +35,10 @@ class Replay:
     #: How many of them the user is to have said.
     users: int = 0
     last_seq: int | None = None
+    #: How many of them are of a kind that people are shown.
+    tellable: int = 0
+    #: So many of those were shown before; None: all of it is known, and none is shown.
+    shown: int | None = None
 
 
 def remote_error(error: RemoteError) -> dict[str, object]:

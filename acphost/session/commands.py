@@ -1,5 +1,6 @@
 """What clients may have done: each command is checked, carried out, and durable when it returns."""
 
+from collections.abc import Sequence
 from typing import NoReturn
 
 import anyio
@@ -14,6 +15,7 @@ from acphost.errors import (
     ShuttingDownError,
 )
 from acphost.ids import Clock, mint
+from acphost.journal.event import Draft
 from acphost.journal.rows import DecisionRow, RunRow, SessionRow
 from acphost.journal.store import Store
 from acphost.provider.pool import AgentPool
@@ -21,7 +23,7 @@ from acphost.session import requests, resume
 from acphost.session.conversation import Conversation
 from acphost.session.decisions import ELICITATION, already_resolved
 from acphost.session.house import House
-from acphost.session.keepsakes import ADOPTED, FORKED_FROM, TITLED, ForkedFrom, keep
+from acphost.session.keepsakes import ADOPTED, TITLED, ForkedFrom, keep
 from acphost.session.locks import KeyedLocks
 from acphost.session.scribe import note
 from acphost.session.vault import Vault
@@ -71,8 +73,12 @@ class Commands:
         acp_session_id: str | None = None,
         adopted: bool = False,
         forked_from: ForkedFrom | None = None,
+        history: Sequence[Draft] = (),
     ) -> Conversation:
-        """Write down a new session, which may go on with one that the agent has already."""
+        """Write down a new session, which may go on with one that the agent has already.
+
+        `history`: what is told in it of the time before.
+        """
         agent = self._pool.agent(params.agent_id)
         workspace = await anyio.to_thread.run_sync(
             requests.check_folders, params.cwd, params.additional_directories,
@@ -105,8 +111,6 @@ class Commands:
             row.settings = keep(row.settings, TITLED, value=True)
         if adopted:
             row.settings = keep(row.settings, ADOPTED, value=True)
-        if forked_from is not None:
-            row.settings = keep(row.settings, FORKED_FROM, forked_from)
         conversation = self._house.settle_in(row, 0)
         created = {
             "agentId": row.agent_id,
@@ -119,7 +123,8 @@ class Commands:
             **({"acpSessionId": acp_session_id, "adopted": adopted} if acp_session_id else {}),
             **({"forkedFrom": forked_from} if forked_from else {}),
         }
-        conversation.scribe.write([note(Kind.SESSION_CREATED, created, origin=origin)])
+        drafts = [note(Kind.SESSION_CREATED, created, origin=origin), *history]
+        conversation.scribe.write(drafts)
         return conversation
 
     async def configure(self, params: SessionConfigureParams, origin: Origin) -> None:

@@ -47,6 +47,7 @@ class Binder:
         history: Callable[[RunRow | None], Awaitable[Packet | None]],
         mcp: McpDesk,
         turns_in: Callable[[str], Awaitable[int]],
+        history_told: Callable[[], Awaitable[int]],
         configurator: Configurator,
         remarks: dict[str, str],
     ) -> None:
@@ -58,6 +59,7 @@ class Binder:
         self._history = history
         self._mcp = mcp
         self._turns_in = turns_in
+        self._history_told = history_told
         self._configurator = configurator
         self._remarks = remarks
         self.binding: Binding | None = None
@@ -166,6 +168,16 @@ class Binder:
             return Rung.LOAD, Rung.RESUME
         return Rung.RESUME, Rung.LOAD
 
+    async def _history_shown(self) -> int | None:
+        """How much was shown of what a session that began elsewhere has to tell; None: all of it.
+
+        An agent that dies in the middle tells it from the beginning.
+        """
+        if not kept(self._row.settings, ADOPTED, bool):
+            return None
+        await self._scribe.durable(self._scribe.write([]))
+        return await self._history_told()
+
     # -- the rungs --------------------------------------------------------------------------------
 
     async def _reopen(
@@ -174,7 +186,7 @@ class Binder:
         """Resume or load; the reason if that did not bring the session back."""
         row, method = self._row, _METHODS[rung]
         row.load_attempted = True
-        self.replay = replay = Replay()
+        self.replay = replay = Replay(shown=await self._history_shown())
         try:
             result = await process.reopen(method, known, self.sink, await self.params(process))
         except AgentGoneError as exc:
@@ -202,7 +214,7 @@ class Binder:
             self._load_failed(run, status, method, refusal, response=bytes(result))
             return None, f"{method}: {refusal}"
         row.load_status = LoadStatus.LOADED
-        if rung is Rung.LOAD and kept(row.settings, ADOPTED, bool):
+        if (rung is Rung.LOAD or replay.count) and kept(row.settings, ADOPTED, bool):
             row.settings = keep(row.settings, ADOPTED, value=False)
         row.replay_seen, row.replay_count = replay.count > 0, replay.count
         row.replay_seq = replay.last_seq

@@ -20,6 +20,7 @@ from acphost.session.decisions import DecisionDesk
 from acphost.session.elicitations import ElicitationDesk
 from acphost.session.ending import Ending
 from acphost.session.hazards import Hazards
+from acphost.session.heritage import count_earlier
 from acphost.session.keepsakes import TITLED, keep, kept
 from acphost.session.listener import Listener
 from acphost.session.mcp import McpDesk
@@ -78,6 +79,7 @@ class Conversation:
             history=self._history,
             mcp=self.mcp,
             turns_in=self._turns_in,
+            history_told=lambda: count_earlier(around.reader, row),
             configurator=self._configurator,
             remarks=state.remarks,
         )  # fmt: skip

@@ -14,7 +14,6 @@ TITLED = "titled"
 ADOPTED = "adopted"
 #: The digest of what an agent obeys in the folder, after a person has said that it may.
 TRUSTED = "trusted"
-FORKED_FROM = "forkedFrom"
 
 
 class ForkedFrom(msgspec.Struct, frozen=True, rename="camel"):
@@ -22,6 +21,8 @@ class ForkedFrom(msgspec.Struct, frozen=True, rename="camel"):
 
     session_id: str
     seq: int
+    #: Not all of it fitted: the earlier turns are in that session alone.
+    is_cut: bool = False
 
 
 def keep(settings: bytes, name: str, value: object) -> bytes:

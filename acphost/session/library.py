@@ -19,6 +19,7 @@ from acphost.provider.process import AgentProcess
 from acphost.provider.traits import NOT_FOUND
 from acphost.session import requests
 from acphost.session.commands import Commands
+from acphost.session.heritage import inherited
 from acphost.session.house import House
 from acphost.session.keepsakes import ForkedFrom
 from acphost.session.scribe import note
@@ -182,10 +183,17 @@ class Library:
             additional_directories=msgspec.json.decode(row.additional_directories, type=list[str]),
             mcp_servers=msgspec.json.decode(servers, type=list[msgspec.Raw]),
         )
-        origin_of = ForkedFrom(session_id=row.session_id, seq=parent.scribe.log.seq)
+        seq = parent.scribe.log.seq
         forked = await parent.fork_in_agent()
+        # What is read below is what is on disk.
+        await self._durable()
+        past = await inherited(self._store.reader, row, seq)
         child = await self._commands.make_session(
-            made, origin, acp_session_id=forked, forked_from=origin_of
+            made,
+            origin,
+            acp_session_id=forked,
+            forked_from=ForkedFrom(session_id=row.session_id, seq=seq, is_cut=past.is_cut),
+            history=past.drafts,
         )
         child.take_settings_of(parent)
         await self._durable()

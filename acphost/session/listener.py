@@ -15,6 +15,7 @@ from acphost.session.binding import Replay
 from acphost.session.configure import Configurator
 from acphost.session.continuity import Binder
 from acphost.session.decisions import Deadline
+from acphost.session.heritage import history
 from acphost.session.scribe import Scribe, encode, note, run_ref
 from acphost.session.state import MAX_QUESTIONS, SessionState
 from acphost.session.updates import Matter, Meaning, read
@@ -131,18 +132,30 @@ class Listener:
     def _take_replay(
         self, replay: Replay, tag: str, meaning: Meaning, update: Raw, payload: bytes, at: int
     ) -> None:
-        """History told again is kept as evidence and counted, never shown as news."""
-        host: dict[str, object] = {"evidence": "adapter_replay", "originalKind": meaning.kind}
-        if meaning.kind == Kind.EVIDENCE and tag == "user_message_chunk":
-            host["originalKind"] = Kind.MESSAGE_USER
+        """History told again is kept as evidence and counted, never shown as news.
+
+        That of a session which began elsewhere is not told again, but for the first time here.
+        """
+        is_user = tag == "user_message_chunk"
+        kind = Kind.MESSAGE_USER if is_user and meaning.kind == Kind.EVIDENCE else meaning.kind
+        host: dict[str, object] = {"evidence": "adapter_replay", "originalKind": kind}
+        draft = None
         if self._traits.is_replay_noise(tag, update):
             host["preamble"] = True
         else:
             replay.count += 1
-            replay.users += tag == "user_message_chunk"
+            replay.users += is_user
+            if replay.shown is not None:
+                draft = history(kind, meaning, payload, self._source)
+        if draft is not None:
+            replay.tellable += 1
+        if draft is None or replay.tellable <= (replay.shown or 0):
+            draft = Draft(
+                Kind.EVIDENCE, payload, None, self._source, encode(host), None, classify(payload)
+            )
         replay.last_seq = self._writer.append_event(
-            self._log, Kind.EVIDENCE, payload, at=at, run=None, source=self._source,
-            host=encode(host), flags=classify(payload),
+            self._log, draft.kind, draft.payload, at=at, run=None, source=draft.source,
+            host=draft.host, flags=draft.flags,
         )  # fmt: skip
 
     def _take_title(self, update: Raw) -> None:

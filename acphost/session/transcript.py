@@ -7,7 +7,7 @@ import msgspec
 
 from acphost.journal.reader import Reader
 from acphost.journal.rows import RunRow, SessionRow
-from acphost.session.keepsakes import FORKED_FROM, ForkedFrom, kept
+from acphost.session.heritage import earlier, ended_runs
 from acphost.wire.acp import MessageChunk, TextBlock, lenient
 from acphost.wire.event import Kind
 
@@ -51,41 +51,40 @@ async def transcript(reader: Reader, session: SessionRow, *, before: RunRow) -> 
 async def turns_before(
     reader: Reader, session: SessionRow, before: RunRow | None, *, side_limit: int
 ) -> AsyncIterator[Said]:
-    """The turns before a run in which anything was said, the latest first."""
-    async for owner, run in _all_ended_runs(reader, session, before):
-        said = await _tell(reader, owner, run, side_limit)
+    """The turns before a run in which anything was said, the latest first.
+
+    Behind its own come those from before the session (see `heritage`).
+    """
+    async for run in ended_runs(reader, session):
+        if before is not None and run.key == before.key:
+            continue
+        said = await _tell(reader, session, run, side_limit)
         if said.user.strip() or said.assistant.strip():
             yield said
+    for said in reversed(await _earlier_turns(reader, session, side_limit)):
+        yield said
 
 
-async def _all_ended_runs(
-    reader: Reader, session: SessionRow, before: RunRow | None
-) -> AsyncIterator[tuple[SessionRow, RunRow]]:
-    """Its own runs, then those of the session it was forked from, and so on; the latest first."""
-    owner: SessionRow = session
-    end: int | None = None
-    while True:
-        async for run in _ended_runs(reader, owner, before):
-            if end is None or (run.terminal_seq or end + 1) <= end:
-                yield owner, run
-        fork = kept(owner.settings, FORKED_FROM, ForkedFrom)
-        parent = None if fork is None else await reader.session(fork.session_id)
-        if fork is None or parent is None:
-            return
-        owner, end = parent, fork.seq
-
-
-async def _ended_runs(
-    reader: Reader, session: SessionRow, before: RunRow | None
-) -> AsyncIterator[RunRow]:
-    cursor: str | None = None
-    while True:
-        runs, cursor = await reader.runs(session_key=session.key, cursor=cursor, limit=20)
-        for run in runs:
-            if run.started_at is not None and (before is None or run.key != before.key):
-                yield run
-        if cursor is None:
-            return
+async def _earlier_turns(reader: Reader, session: SessionRow, side_limit: int) -> list[Said]:
+    turns: list[tuple[str, str]] = []
+    async for row in earlier(reader, session):
+        if row.kind == Kind.MESSAGE_USER:
+            text = _user_text(row.payload)
+            if turns and not turns[-1][1]:
+                # Another piece of the same message.
+                turns[-1] = turns[-1][0] + text, ""
+            else:
+                turns.append((text, ""))
+        else:
+            user, assistant = turns.pop() if turns else ("", "")
+            turns.append((user, assistant + _text(row.payload)))
+    return [
+        Said(
+            user[-side_limit:], assistant[-side_limit:], max(len(user), len(assistant)) > side_limit
+        )
+        for user, assistant in turns
+        if user.strip() or assistant.strip()
+    ]
 
 
 async def _tell(reader: Reader, session: SessionRow, run: RunRow, side_limit: int) -> Said:

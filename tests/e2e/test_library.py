@@ -9,6 +9,7 @@ import pytest
 
 from acphost.errors import AcpHostError
 from tests.support.daemon import Daemon, eventually, facts, payload, running_daemon
+from tests.support.editor import editor
 from tests.support.terminal import Finished, acphost
 
 INIT = 'INIT {"agentCapabilities": {"sessionCapabilities": {"resume": null}}}\n'
@@ -239,7 +240,7 @@ async def test_lists_that_are_not_right() -> None:
 
 
 async def test_taking_over_a_session_of_the_agents() -> None:
-    """It is loaded, not resumed: its history is told once, as evidence; then it goes on."""
+    """It is loaded, not resumed: its history, which nobody here has seen, is shown once."""
     async with running_daemon(RECALLS) as daemon:
         first = await daemon.session()
         theirs = (await daemon.ask(first, "remember the tea")).acp_session_id
@@ -252,13 +253,67 @@ async def test_taking_over_a_session_of_the_agents() -> None:
 
         assert "remember the tea" in await daemon.text(run)
         assert (run.continuity, run.acp_session_id) == ("replay_seen", theirs)
-        replay = [event for event in await daemon.history(adopted.session_id, "evidence")
-                  if facts(event).get("evidence") == "adapter_replay"]  # fmt: skip
-        assert facts(replay[0])["originalKind"] == "message.user"
+        past = [event for event in await daemon.history(adopted.session_id)
+                if facts(event).get("history")]  # fmt: skip
+        assert [event.kind for event in past] == ["message.user", "message.delta"]
+        assert payload(past[0])["content"][0]["text"] == "remember the tea"
+        assert all(event.host_run_id is None for event in past)
         (created,) = await daemon.history(adopted.session_id, "session.created")
         assert payload(created)["adopted"] is True
         await start_anew(daemon, adopted.session_id)
         assert (await daemon.ask(adopted.session_id, "recall 2")).continuity == "resumed"
+        async with editor(daemon) as zed:
+            await zed.load(adopted.session_id)
+            assert zed.said(adopted.session_id, "user") == "remember the tearecallrecall 2"
+
+
+async def test_an_adopted_history_that_breaks_off_is_shown_once() -> None:
+    """The agent dies while it tells it, and tells the next process from the beginning."""
+    dies = """
+ON load
+    USER "one"
+    MSG "first"
+    MARK ${DIR}/told
+    GATE ${DIR}/go
+    EXIT 1
+"""
+    tells = """
+ON load
+    USER "one"
+    MSG "first"
+    CALL c1 completed title=Look kind=read
+    USER "two"
+    MSG "second"
+"""
+    async with running_daemon(dies) as daemon:
+        adopted = await daemon.client.adopt("fake", "theirs", str(daemon.work))
+        run = await daemon.send(adopted.session_id, "hi")
+        await daemon.marked("told")
+        daemon.rewrite(tells)
+        daemon.open("go")
+        await daemon.wait(run)
+        past = [event for event in await daemon.history(adopted.session_id)
+                if facts(event).get("history")]  # fmt: skip
+        assert [event.kind for event in past] == [
+            "message.user", "message.delta", "tool.completed", "message.user", "message.delta",
+        ]  # fmt: skip
+
+
+async def test_an_adopted_history_is_told_to_an_agent_that_has_forgotten_it() -> None:
+    """What was shown once is the session's own: a cold resume has it in its packet."""
+    async with running_daemon(RECALLS) as daemon:
+        first = await daemon.session()
+        theirs = (await daemon.ask(first, "remember the tea")).acp_session_id
+        assert theirs is not None
+        await daemon.client.delete_session(first)
+        adopted = await daemon.client.adopt("fake", theirs, str(daemon.work))
+        await daemon.ask(adopted.session_id, "green or black")
+        await daemon.client.reset(adopted.session_id, next="cold")
+        run = await daemon.ask(adopted.session_id, "on")
+
+        assert run.continuity == "cold_resumed"
+        packet = daemon.heard("session/prompt")[-1]["params"]["prompt"][0]["text"]
+        assert packet.index("remember the tea") < packet.index("green or black")
 
 
 async def test_a_fork_by_the_agent() -> None:
@@ -315,6 +370,54 @@ async def test_a_fork_by_history() -> None:
         assert packet.index("first") < packet.index("and now")
         status = await daemon.status(second.session_id)
         assert status.cold_resume.packet_bytes == len(packet.encode())
+
+
+async def test_a_fork_shows_and_keeps_the_past_whatever_becomes_of_its_origin() -> None:
+    """Its own copy of what was said: seen by clients, told to its agent, with a deleted parent."""
+    script = (
+        offering(fork=None)
+        + """
+ON prompt "first"
+    CALL c1 pending title=Look kind=read
+    UPD c1 in_progress
+    UPD c1 completed
+    MSG "one "
+    MSG "two"
+ON prompt "open"
+    MSG "half"
+    GATE ${DIR}/never
+"""
+    )
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        await daemon.ask(session, "first")
+        half = await daemon.is_running(await daemon.send(session, "open"))
+        fork = (await daemon.client.fork(session)).session_id
+        await daemon.cancel(half)
+        await daemon.client.delete_session(session)
+        await daemon.restart()
+
+        past = [(event.kind, event.source) for event in await daemon.history(fork)
+                if facts(event).get("history")]  # fmt: skip
+        assert past == [
+            ("message.user", "mnote"), ("tool.started", "acp"), ("tool.completed", "acp"),
+            ("message.delta", "acp"),
+        ]  # fmt: skip
+        async with editor(daemon) as zed:
+            await zed.load(fork)
+            assert zed.said(fork, "user") == "first"
+            assert zed.said(fork) == "one two"
+        run = await daemon.ask(fork, "and now")
+        assert run.continuity == "cold_resumed"
+        packet = daemon.heard("session/prompt")[-1]["params"]["prompt"][0]["text"]
+        assert "first" in packet
+        assert "one two" in packet
+        assert "half" not in packet
+        grandchild = (await daemon.client.fork(fork)).session_id
+        await daemon.client.delete_session(fork)
+        await daemon.ask(grandchild, "on")
+        packet = daemon.heard("session/prompt")[-1]["params"]["prompt"][0]["text"]
+        assert packet.index("one two") < packet.index("and now")
 
 
 async def test_on_the_command_line() -> None:

@@ -84,13 +84,19 @@ class SessionMethods:
         return await self._host.library.discover(params)
 
     async def adopt(self, client: ClientConnection, params: SessionAdoptParams) -> Session:
-        """A session that goes on with one the agent keeps; the one there is, if there is one."""
+        """A session that goes on with one the agent keeps; the one there is, if there is one.
+
+        What the agent tells of it when it is loaded comes as events of no run, `host.history` true.
+        """
         session_id = await self._host.library.adopt(params, client.origin)
         client.follow(session_id)
         return await self._host.queries.session(session_id)
 
     async def fork(self, client: ClientConnection, params: SessionForkParams) -> Session:
-        """A session that begins with what this one has said, and goes its own way."""
+        """A session that begins with what this one has said, and goes its own way.
+
+        Its past are events of no run, `host.history` true: they stay when this one is deleted.
+        """
         session_id = await self._host.library.fork(params, client.origin)
         client.follow(session_id)
         return await self._host.queries.session(session_id)
