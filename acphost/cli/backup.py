@@ -36,7 +36,8 @@ def run(options: Options) -> int:
     else:
         secrets = f", {done.secrets} secrets" if options.with_secrets else ", no secrets"
         seconds = done.duration_ms / 1000
-        out().line(f"{done.path}: {size(done.bytes)} in {seconds:.2f} s{secrets}")
+        pen = out()
+        pen.line(f"{pen.safe(done.path)}: {size(done.bytes)} in {seconds:.2f} s{secrets}")
     return Exit.OK
 
 

@@ -5,10 +5,12 @@ from pathlib import Path
 import anyio
 
 from acphost.cli.daemon import reach
-from acphost.cli.exits import Exit
+from acphost.cli.exits import CommandError, Exit
 from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
 from acphost.cli.screen import age, err, out, table
+from acphost.cli.text import sendable
+from acphost.client.client import Client
 from acphost.wire.grants import Grant
 
 
@@ -38,13 +40,23 @@ async def _grants(options: Options) -> list[Grant]:
                 _folder(options.folder), access="read" if options.read_only else "write"
             )
         elif options.action == "remove":
-            wanted = _folder(options.folder)
-            for each in (await client.list_grants()).items:
-                if options.folder == each.grant_id or wanted == each.path:
-                    await client.remove_grant(each.grant_id)
+            await _remove(client, options.folder)
         return (await client.list_grants()).items
+
+
+async def _remove(client: Client, given: str) -> None:
+    wanted = _folder(given)
+    found = [
+        each
+        for each in (await client.list_grants()).items
+        if given == each.grant_id or wanted == each.path
+    ]
+    if not found:
+        raise CommandError(f"{wanted} was not granted; `acphost grants` lists those that are")
+    for each in found:
+        await client.remove_grant(each.grant_id)
 
 
 def _folder(given: str) -> str:
     """A folder as the daemon needs it: it works elsewhere."""
-    return str(Path(given).expanduser().resolve())
+    return sendable(Path(given).expanduser().resolve())

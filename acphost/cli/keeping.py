@@ -6,6 +6,7 @@ from collections.abc import Callable
 Command = Callable[..., argparse.ArgumentParser]
 
 LINES = 100
+_DIGITS = 10
 
 
 def add_commands(command: Command) -> None:
@@ -57,5 +58,13 @@ def add_commands(command: Command) -> None:
 def _lines(added: argparse.ArgumentParser) -> None:
     added.add_argument("-f", "--follow", action="store_true", help="go on as lines come")
     added.add_argument(
-        "-n", "--lines", metavar="N", type=int, default=LINES, help=f"the last N; default: {LINES}"
-    )
+        "-n", "--lines", metavar="N", type=_count, default=LINES,
+        help=f"the last N; default: {LINES}",
+    )  # fmt: skip
+
+
+def _count(word: str) -> int:
+    """How many: a number that is not negative."""
+    if not (word.isascii() and word.isdecimal() and len(word) < _DIGITS):
+        raise argparse.ArgumentTypeError(f"{word!r} is no number of lines")
+    return int(word)

@@ -9,8 +9,11 @@ import msgspec
 from acphost.cli.daemon import all_sessions, reach, workspace_of
 from acphost.cli.exits import CommandError, Exit
 from acphost.cli.parser import Options
-from acphost.cli.screen import age, err, one_line, out, short, table
+from acphost.cli.screen import age, err, one_line, out, short, shortened, table
 from acphost.wire.host import Session
+
+#: So much of a folder is shown also where there is little room.
+_FOLDER = 20
 
 
 def run(options: Options) -> int:
@@ -20,6 +23,8 @@ def run(options: Options) -> int:
         print_json({"items": sessions})
     elif sessions:
         _print(sessions)
+    elif options.here or options.agent:
+        err().line("no such session; `acphost ls` shows all")
     else:
         err().line("no sessions yet; `acphost send` begins one")
     return Exit.OK
@@ -42,7 +47,7 @@ def _print(sessions: list[Session]) -> None:
             each.status,
             str(each.queued_count or ""),
             age(each.updated_at),
-            _folder(each.cwd),
+            shortened(_folder(each.cwd), max(_FOLDER, pen.columns // 3)),
             one_line(each.title or "", 40),
         )
         for each in sessions

@@ -8,7 +8,11 @@ from types import SimpleNamespace
 
 from acphost.cli.exits import CommandError, Exit, exit_code
 from acphost.cli.quick import quick_options
+from acphost.cli.text import check_words, fit_stdout
 from acphost.errors import AcpHostError
+
+#: What they print is read by programs, always.
+_FOR_PROGRAMS = frozenset({"schema", "completion"})
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -27,7 +31,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(words: Sequence[str]) -> int:
+    check_words(words)
     options = quick_options(words) or _parsed(words)
+    fit_stdout(is_exact=getattr(options, "json", False) or options.module in _FOR_PROGRAMS)
     # A command is a module of its own, so that none pays for the imports of another.
     module = import_module(f"acphost.cli.{options.module}")
     code: int = module.run(options)

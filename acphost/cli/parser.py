@@ -45,6 +45,8 @@ def parse(words: Sequence[str]) -> Options:
         sys.exit(Exit.USAGE)
     if options.host is not None and options.module not in _TALKERS:
         parser.error("--host goes with commands that only talk to a daemon")
+    if options.host == "":
+        parser.error("--host names no host")
     return options
 
 

@@ -12,7 +12,8 @@ from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
 from acphost.cli.scratchpad import edited
 from acphost.cli.screen import age, err, one_line, out, short, table
-from acphost.wire.host import QueuedRun
+from acphost.client.client import Client
+from acphost.wire.host import QueuedRun, Session, SessionStatus
 
 _PREVIEW = 60
 
@@ -21,16 +22,19 @@ def run(options: Options) -> int:
     """Run the command."""
     if options.action in ("edit", "move") and options.run is None:
         raise CommandError(f"which run? acphost queue SESSION {options.action} RUN …", Exit.USAGE)
-    items = anyio.run(_queue, options)
+    session, items = anyio.run(_queue, options)
     if options.json:
         print_json({"items": items})
         return Exit.OK
+    pen, aside = out(), err()
+    is_held = session.status == SessionStatus.HELD
+    held = items[0].held_reason if items else session.status_reason if is_held else None
+    if held:
+        release = f"acphost queue {short(session.session_id)} release"
+        aside.line(f"held: {aside.safe(held)}; `{release}` lets it go on")
     if not items:
-        err().line("nothing waits")
+        aside.line("nothing waits")
         return Exit.OK
-    if items[0].held_reason:
-        err().line(f"held: {items[0].held_reason}; `acphost queue SESSION release` lets it go on")
-    pen = out()
     rows = [
         (
             str(each.position),
@@ -45,25 +49,30 @@ def run(options: Options) -> int:
     return Exit.OK
 
 
-async def _queue(options: Options) -> list[QueuedRun]:
+async def _queue(options: Options) -> tuple[Session, list[QueuedRun]]:
     async with reach(options) as client:
         session = await find_session(client, options.session)
         if options.action == "hold":
             await client.queue_hold(session.session_id, "held by hand")
         elif options.action == "release":
             await client.queue_release(session.session_id)
+        elif options.action in ("edit", "move"):
+            await _change(client, session.session_id, options)
         items = (await client.queue_list(session.session_id)).items
-        if options.action not in ("edit", "move"):
-            return items
-        found = pick(options.run, [each.run_id for each in items], "waiting run")
-        item = next(each for each in items if each.run_id == found)
-        if options.action == "move":
-            place = _place(options.words, items)
-            await client.queue_move(found, place, expected_rev=item.rev)
-        else:
-            text = await to_thread.run_sync(_new_text, options.words, item)
-            await client.queue_edit(found, text, expected_rev=item.rev)
-        return (await client.queue_list(session.session_id)).items
+        return await client.session(session.session_id), items
+
+
+async def _change(client: Client, session_id: str, options: Options) -> None:
+    """Change the text of what waits, or its place."""
+    items = (await client.queue_list(session_id)).items
+    found = pick(options.run, [each.run_id for each in items], "waiting run")
+    item = next(each for each in items if each.run_id == found)
+    if options.action == "move":
+        place = _place(options.words, items)
+        await client.queue_move(found, place, expected_rev=item.rev)
+    else:
+        text = await to_thread.run_sync(_new_text, options.words, item)
+        await client.queue_edit(found, text, expected_rev=item.rev)
 
 
 def _place(words: list[str], items: list[QueuedRun]) -> int:

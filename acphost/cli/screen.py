@@ -91,13 +91,28 @@ def one_line(text: str, width: int) -> str:
     return flat if _cells(flat) <= width else _cut(flat, width - 1) + "…"
 
 
+def plain(text: str) -> str:
+    """The text without anything that would move the cursor: what it shows is what it is."""
+    return text.translate(_CONTROLS)
+
+
+def shortened(path: str, width: int) -> str:
+    """A path of at most `width` cells; its end tells more than its begin."""
+    path = plain(path)
+    return path if _cells(path) <= width else "…" + _cut(path[::-1], width - 1)[::-1]
+
+
 def table(
     head: Sequence[str], rows: Sequence[Sequence[str]], columns: int = _UNLIMITED
 ) -> list[str]:
-    """Lines of aligned columns; the last one is not padded, but cut to the room there is."""
+    """Lines of aligned columns; the last one is not padded, but cut to the room there is.
+
+    Each row is one line and steers nothing, whatever is in its cells.
+    """
+    rows = [[plain(cell) for cell in row[:-1]] + [row[-1]] for row in rows]
     widths = [max(_cells(row[i]) for row in (head, *rows)) for i in range(len(head))]
     rest = max(10, columns - sum(widths[:-1]) - 2 * len(widths[:-1]))
-    rows = [(*row[:-1], one_line(row[-1], rest)) for row in rows]
+    rows = [[*row[:-1], one_line(row[-1], rest)] for row in rows]
     widths[-1] = 0
     return [
         "  ".join(

@@ -14,6 +14,7 @@ from acphost.cli.follow import JsonLines, Viewer, follow, on_interrupt, state_te
 from acphost.cli.parser import Options
 from acphost.cli.render import Renderer, payload_of
 from acphost.cli.screen import Pen, err, out, short
+from acphost.cli.text import read_stdin, sendable
 from acphost.client.choice import default_agent
 from acphost.client.client import Client
 from acphost.client.connecting import PATIENCE
@@ -33,7 +34,7 @@ def run(options: Options) -> int:
 def _text(words: list[str]) -> str:
     """The message: the words, or what stdin holds for `-` or for nothing in a pipe."""
     if words == ["-"] or (not words and not sys.stdin.isatty()):
-        text = sys.stdin.read()
+        text = read_stdin()
     else:
         text = " ".join(words)
     if not text.strip():
@@ -71,7 +72,7 @@ async def _create(client: Client, options: Options, text: str, folder: Path) -> 
         session = max(known, key=lambda each: each.updated_at)
     else:
         agent_id = options.agent or default_agent(await client.agents())
-        return await client.create_run(text, agent_id=agent_id, cwd=str(folder))
+        return await client.create_run(text, agent_id=agent_id, cwd=sendable(folder))
     return await client.create_run(text, session_id=session.session_id, agent_id=options.agent)
 
 
@@ -140,7 +141,8 @@ async def _tell_why_it_waits(client: Client, run: Run, aside: Pen) -> None:
         if session.status == SessionStatus.STARTING:
             why = f"{run.agent_id} is starting, and has not answered yet"
         elif session.status == SessionStatus.HELD:
-            why = f"the queue is held ({session.status_reason}); `acphost queue release` ends that"
+            release = f"acphost queue {short(run.session_id)} release"
+            why = f"the queue is held ({session.status_reason}); `{release}` ends that"
         else:
             why = "another message of this session is being answered first"
         aside.line(f"{why} ({waited} s)", "dim")

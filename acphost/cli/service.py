@@ -7,7 +7,7 @@ from functools import partial
 import anyio
 
 from acphost.cli.daemon import reach
-from acphost.cli.exits import Exit
+from acphost.cli.exits import CommandError, Exit
 from acphost.cli.logs import show_log
 from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
@@ -125,4 +125,6 @@ def _logs(options: Options, manager: ServiceManager) -> int:
     if options.print:
         print(" ".join(command))
         return Exit.OK
+    if manager.captured_path() is None:
+        raise CommandError("not installed as a service; `acphost logs` finds the log of any daemon")
     return anyio.run(partial(show_log, command, as_is=options.json))

@@ -11,9 +11,12 @@ from acphost.cli.daemon import all_sessions, pick, reach
 from acphost.cli.exits import CommandError, Exit
 from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
-from acphost.cli.screen import err, out, short, table
+from acphost.cli.screen import err, one_line, out, short, table
+from acphost.cli.text import sendable
 from acphost.client.client import Client
 from acphost.wire.library import Discovered, SessionDeleted
+
+_TITLE = 200
 
 
 def run(options: Options) -> int:
@@ -41,7 +44,8 @@ async def _find(client: Client, options: Options) -> str:
 
 async def _rename(client: Client, options: Options) -> msgspec.Struct:
     session = await client.rename(await _find(client, options), options.text)
-    _say(options, f"session {short(session.session_id)}: {session.title or 'named by its agent'}")
+    title = one_line(session.title or "named by its agent", _TITLE)
+    _say(options, f"session {short(session.session_id)}: {title}")
     return session
 
 
@@ -90,7 +94,7 @@ def _tell_deleted(done: SessionDeleted) -> None:
 
 
 async def _discover(client: Client, options: Options) -> msgspec.Struct:
-    found = await client.discover(options.target, str(Path.cwd()) if options.here else None)
+    found = await client.discover(options.target, sendable(Path.cwd()) if options.here else None)
     if not options.json:
         _show(found)
     return found
@@ -114,7 +118,7 @@ def _show(found: Discovered) -> None:
     head, *lines = table(("ID", "HERE", "CHANGED", "FOLDER", "TITLE"), rows)
     pen.line(head, "bold")
     for line in lines:
-        pen.line(pen.safe(line))
+        pen.line(line.rstrip())
     if found.problem:
         err().line(f"the list is not whole: {found.problem}", "yellow")
 
@@ -124,7 +128,7 @@ async def _adopt(client: Client, options: Options) -> msgspec.Struct:
         raise CommandError("say which: acphost session adopt AGENT ID", Exit.USAGE)
     listed = await client.discover(options.target)
     known = {each.acp_session_id: each.cwd for each in listed.sessions}
-    cwd = known.get(options.text) or str(Path.cwd())
+    cwd = known.get(options.text) or sendable(Path.cwd())
     session = await client.adopt(options.target, options.text, cwd)
     _say(options, f"go on with: acphost send --session {short(session.session_id)} …")
     return session

@@ -6,11 +6,12 @@ from acphost.cli.daemon import all_sessions, find_session, place_of, reach
 from acphost.cli.exits import Exit
 from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
-from acphost.cli.screen import Pen, out, short, table
+from acphost.cli.screen import Pen, one_line, out, plain, short, table
 from acphost.client.client import Client
 from acphost.wire.host import Session, SessionStatus
 from acphost.wire.status import RuntimeStatus
 
+_TITLE = 200
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
 
 #: By what the daemon finds all that agents start.
@@ -102,9 +103,9 @@ def _print_session(pen: Pen, session: Session, status: RuntimeStatus) -> None:
     _pairs(
         pen,
         ("session", session.session_id),
-        ("title", session.title),
+        ("title", session.title and one_line(session.title, _TITLE)),
         ("agent", f"{session.agent_id} ({status.runtime}), {model}"),
-        ("folder", session.cwd),
+        ("folder", plain(session.cwd)),
         ("status", _because(status.status, status.status_reason)),
         ("run", f"{run.run_id} {run.status}" if run is not None else "none"),
         ("queue", _because(f"{status.queue.queued} waiting", status.queue.held, "held: ")),

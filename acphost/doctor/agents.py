@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping
 
-from acphost.doctor.finding import Diagnosis, Patient, fine
+from acphost.doctor.finding import Diagnosis, Patient, fine, problem
 from acphost.provider.check import check_agent
 from acphost.provider.runtimes import traits_of
 from acphost.settings.environment import child_environment
@@ -18,6 +18,12 @@ def look_at_agents(patient: Patient, service_path: str | None) -> Iterator[Diagn
     agents = patient.loaded.settings.agents
     if not agents:
         yield fine("agents", "none is configured")
+    wanted = patient.loaded.settings.default_agent
+    if wanted is not None and wanted not in agents:
+        yield problem(
+            "agents", f"`default_agent` is {wanted!r}, and no agent is called that",
+            f"name one of those that are configured: {', '.join(agents) or 'none'}",
+        )  # fmt: skip
     any_ready = False
     for agent_id, agent in agents.items():
         found = list(_agent(agent_id, agent, patient, service_path))

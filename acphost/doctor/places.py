@@ -46,12 +46,23 @@ def _state(folder: Path) -> Iterator[Diagnosis]:
     try:
         found = folder.lstat()
     except FileNotFoundError:
-        yield fine("state", f"{folder} will be made at the first start")
+        yield _future("state", folder)
         return
     except OSError as exc:
         yield problem("state", f"{folder}: {exc.strerror}", "choose another with --state-dir")
         return
     yield _private("state", folder, found)
+
+
+def _future(area: str, folder: Path) -> Diagnosis:
+    """A folder that is made when it is needed, if that can be done."""
+    above = next(each for each in folder.parents if each.exists())
+    if above.is_dir() and os.access(above, os.W_OK | os.X_OK):
+        return fine(area, f"{folder} will be made at the first start")
+    return problem(
+        area, f"{folder} cannot be made: nothing can be written in {above}",
+        "choose another with --state-dir, ACPHOST_STATE_DIR or `state_dir`",
+    )  # fmt: skip
 
 
 def _private(area: str, folder: Path, found: os.stat_result) -> Diagnosis:

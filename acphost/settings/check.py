@@ -124,6 +124,8 @@ def _words(info: inspect.Type) -> str:
             return "one of " + ", ".join(f'"{value}"' for value in values)
         case inspect.IntType(ge=low, le=high):
             return f"an integer from {low} to {high}"
+        case inspect.BoolType():
+            return "true or false"
         case inspect.ListType(item_type=inspect.StructType()):
             return "a list of tables"
         case inspect.ListType():

@@ -232,7 +232,7 @@ class ConfigFile(AgentsFile, frozen=True):
     admins: list[Text] = msgspec.field(default_factory=list)
     #: None: the only agent, or the first that can be started.
     default_agent: AgentName | None = None
-    #: Whether editors and commands start a daemon where none runs.
+    #: Whether editors start a daemon where none runs; commands say how to.
     autostart: bool = True
     queue: QueueSettings = QueueSettings()
     limits: LimitSettings = LimitSettings()

@@ -17,6 +17,8 @@ class Home:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        #: What the doctor is started by.
+        self.wrapper: list[str] = []
         self.config = folder / "config" / "acphost"
         self.config.mkdir(parents=True)
         self.state = folder / "state" / "acphost"
@@ -30,7 +32,7 @@ class Home:
 
     def doctor(self, *words: str) -> tuple[int, list[dict[str, Any]]]:
         done = subprocess.run(
-            [sys.executable, "-m", "acphost", "doctor", "--json", *words],
+            [*self.wrapper, sys.executable, "-m", "acphost", "doctor", "--json", *words],
             env=self.environ, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.stderr == ""
@@ -144,3 +146,26 @@ def ask(flags: list[str], environ: dict[str, str]) -> tuple[int, list[dict[str, 
 
 def by_area(found: list[dict[str, Any]], area: str) -> str:
     return "; ".join(each["message"] for each in found if each["area"] == area)
+
+
+def test_a_place_where_nothing_can_be_written(home: Home) -> None:
+    """A read-only home is found before the first start fails."""
+    steps = 'mount -t tmpfs -o ro tmpfs "$0" && exec "$@"'
+    home.wrapper = ["unshare", "-rm", "sh", "-c", steps, str(home.runtime)]
+    tried = subprocess.run([*home.wrapper, "true"], capture_output=True, check=False)
+    if tried.returncode != 0:
+        pytest.skip(f"no read-only folder can be mounted here: {tried.stderr!r}")
+    told = home.problem("state", "--state-dir", str(home.runtime / "a" / "b"))
+    assert told["message"].endswith(f"cannot be made: nothing can be written in {home.runtime}")
+
+
+def test_a_default_agent_that_nobody_is(home: Home) -> None:
+    (home.config / "config.toml").write_text('default_agent = "herrmes"\n')
+    told = home.problem("agents")
+    assert "herrmes" in told["message"]
+    assert "hermes" in told["cure"]
+
+
+def test_a_switch_is_true_or_false(home: Home) -> None:
+    (home.config / "config.toml").write_text('autostart = "x"\n')
+    assert "expected true or false" in home.problem("config")["message"]

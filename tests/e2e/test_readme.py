@@ -94,14 +94,17 @@ async def test_the_bot_answers_agents_and_tells_how_runs_end() -> None:
             assert bot.stdout is not None
             await until_connected(daemon, 2)
             session = await daemon.session()
+            rule = {"name": "yes", "agents": ["fake"], "answer": "allow_once"}
+            ruled = await daemon.session(policy=[rule])
+            assert (await daemon.ask(ruled, "a rule is faster")).status == "completed"
             assert (await daemon.ask(session, "first")).status == "completed"
             await daemon.restart()
             assert (await daemon.ask(session, "second")).status == "completed"
             with anyio.fail_after(PATIENCE):
-                while shown.count("run.completed") < 2:
+                while shown.count("run.completed") < 3:
                     shown += (await bot.stdout.receive()).decode()
             bot.terminate()
-    assert shown.count("permission.requested") == 2
+    assert shown.count("permission.requested") == 3
 
 
 async def until_connected(daemon: Daemon, count: int) -> None:
