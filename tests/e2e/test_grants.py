@@ -70,11 +70,11 @@ async def test_grants_belong_to_an_actor() -> None:
         assert await answer(daemon, await daemon.session(), "read") == "path_not_granted"
 
 
-@pytest.mark.parametrize("path", ["relative", "/no/such/folder", "/etc/passwd"])
-async def test_only_a_folder_that_exists_can_be_granted(path: str) -> None:
+async def test_only_a_folder_that_exists_can_be_granted() -> None:
     async with running_daemon() as daemon:
-        with pytest.raises(InvalidParamsError, match=r"\$\.path"):
-            await daemon.client.add_grant(path)
+        for path in ("relative", "/no/such/folder", "/etc/passwd"):
+            with pytest.raises(InvalidParamsError, match=r"\$\.path"):
+                await daemon.client.add_grant(path)
 
 
 async def test_an_envelope_tells_the_folders_that_were_allowed() -> None:

@@ -113,24 +113,19 @@ async def test_a_typed_program_loses_its_type_and_gains_its_lists() -> None:
         ]
 
 
-@pytest.mark.parametrize(
-    ("server", "where"),
-    [
+async def test_a_server_of_the_wrong_shape_is_refused_at_once() -> None:
+    wrong: list[tuple[dict[str, Any], str]] = [
         ({"name": "a", "command": "true"}, "command"),
         ({"type": "stdio", "name": "a", "command": "true"}, "command"),
         ({"name": "a", "command": "/bin/true", "env": {"A": "b"}}, "env"),
         ({"type": "http", "name": "a"}, "url"),
         ({"command": "/bin/true"}, "name"),
-    ],
-)
-async def test_a_server_of_the_wrong_shape_is_refused_at_once(
-    server: dict[str, Any], where: str
-) -> None:
+    ]
     async with running_daemon() as daemon:
-        with pytest.raises(
-            InvalidParamsError, match=rf"{where}.*mcpServers\[0\]|mcpServers.*{where}"
-        ):
-            await daemon.session(mcpServers=[server])
+        for server, where in wrong:
+            message = rf"{where}.*mcpServers\[0\]|mcpServers.*{where}"
+            with pytest.raises(InvalidParamsError, match=message):
+                await daemon.session(mcpServers=[server])
 
 
 async def test_a_relative_folder_is_refused_before_any_agent_hears_of_it() -> None:

@@ -4,7 +4,6 @@ import os
 from typing import Any
 
 import anyio
-import pytest
 
 from tests.support.daemon import Daemon, running_daemon
 from tests.support.patience import PATIENCE
@@ -176,25 +175,25 @@ GARBAGE = [
     b'{"id":1}\n',
     b'{"id":1.5,"method":"host/ping"}\n',
     b'{"id":{},"method":"host/ping"}\n',
-    b'{"id":18446744073709551616,"method":"host/ping"}\n',
     b'{"id":1,"method":"host/ping","params":{"a":"\xff"}}\n',
     b'{"id":1,"method":"host/ping","params":' + b"[" * 5000 + b"]" * 5000 + b"}\n",
 ]
 
 
-@pytest.mark.parametrize("line", GARBAGE, ids=range(len(GARBAGE)))
-async def test_garbage_is_answered_and_the_connection_lives(line: bytes) -> None:
+async def test_garbage_is_answered_and_the_connection_lives() -> None:
     """Bad input gets an error and harms nobody, not even the one who sent it."""
-    async with running_daemon("") as daemon, daemon.wire() as wire:
-        await wire.send_bytes(line)
-        answer = await wire.read()
-        assert answer["error"]["code"] in (-32700, -32600, -32602), answer
-        assert (await wire.result("host/ping"))["now"]
+    async with running_daemon("") as daemon:
+        for line in GARBAGE:
+            async with daemon.wire() as wire:
+                await wire.send_bytes(line)
+                answer = await wire.read()
+                assert answer["error"]["code"] in (-32700, -32600, -32602), (line[:80], answer)
+                assert (await wire.result("host/ping"))["now"], line[:80]
 
 
 async def test_ids_are_echoed_as_they_came() -> None:
-    """Integers up to 64 bits and texts; a notification gets no answer; \\r and blanks are fine."""
-    ids: list[object] = [0, -1, 2**63 - 1, "", "0", "ä", None]
+    """Integers of any length and texts; a notification gets no answer; \\r and blanks are fine."""
+    ids: list[object] = [0, -1, 2**63 - 1, 2**64, "", "0", "ä", None]
     async with running_daemon("") as daemon, daemon.wire() as wire:
         for request_id in ids:
             await wire.send({"jsonrpc": "2.0", "id": request_id, "method": "host/ping"})

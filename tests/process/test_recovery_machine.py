@@ -435,5 +435,5 @@ class RecoveryMachine(RuleBasedStateMachine):
 TestRecoveryMachine = RecoveryMachine.TestCase
 # A life takes a while: to shrink one that went wrong would take minutes.
 TestRecoveryMachine.settings = settings(
-    max_examples=25, stateful_step_count=30, deadline=None, phases=[Phase.reuse, Phase.generate]
+    max_examples=15, stateful_step_count=30, deadline=None, phases=[Phase.reuse, Phase.generate]
 )

@@ -3,7 +3,7 @@
 import json
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acphost.journal.event import (
@@ -77,6 +77,7 @@ def expected(row: EventRow) -> dict[str, object]:
 
 
 @given(journals())
+@settings(max_examples=50)
 def test_what_is_encoded_reads_back_as_what_was_journaled(rows: list[EventRow]) -> None:
     encoded = encode_events(rows)
     read = json.loads(b"[" + encoded + b"]")
@@ -87,6 +88,7 @@ def test_what_is_encoded_reads_back_as_what_was_journaled(rows: list[EventRow]) 
 
 
 @given(journals())
+@settings(max_examples=50)
 def test_stretches_hold_the_same_rows_in_the_same_order(rows: list[EventRow]) -> None:
     assert [row for stretch in stretches(rows) for row in stretch.rows()] == rows
 
