@@ -148,6 +148,7 @@ class Door:
         if self._session_wanted is not None:
             session_id, self._session_wanted = self._session_wanted, None
             session = await client.session(session_id)
+            await self._give_servers(session_id, given)
             await self._attach(client, session, Past.TOLD_LATER, reply, with_id=True)
             return
         agent_id = await self._agent(client)
@@ -168,7 +169,13 @@ class Door:
         reply.session_id = given.session_id
         client = await self._link.client()
         session = await client.session(given.session_id)
+        await self._give_servers(given.session_id, given)
         await self._attach(client, session, past, reply, with_id=False)
+
+    async def _give_servers(self, session_id: str, given: OpeningParams) -> None:
+        """Its agent is to have the editor's; an editor with none takes nobody's away."""
+        if given.mcp_servers:
+            await self._configure(session_id, mcpServers=given.mcp_servers)
 
     async def _list(self, params: Raw, reply: Reply) -> None:
         given = msgspec.json.decode(params, type=ListParams)
@@ -210,6 +217,7 @@ class Door:
         reply.session_id = given.session_id
         client = await self._link.client()
         session = await client.request("session/fork", {"sessionId": given.session_id}, Session)
+        await self._give_servers(session.session_id, given)
         await self._attach(client, session, Past.KNOWN, reply, with_id=True)
 
     async def _set_mode(self, params: Raw, reply: Reply) -> None:

@@ -6,6 +6,7 @@ from typing import NoReturn
 import anyio
 import anyio.to_thread
 import msgspec
+from msgspec import UnsetType
 
 from acphost.errors import (
     ConflictError,
@@ -133,7 +134,11 @@ class Commands:
         if isinstance(params.agent_id, str):
             agent = self._pool.agent(params.agent_id)
             await self._house.hand_over(params.session_id, params.agent_id, agent.runtime, origin)
+        if not isinstance(params.mcp_servers, UnsetType):
+            requests.check_mcp_servers(params.mcp_servers)
         conversation = await self._house.conversation(params.session_id)
+        if not isinstance(params.mcp_servers, UnsetType):
+            await conversation.mcp.replace(params.mcp_servers, origin)
         await conversation.configure(params, origin)
         await self._store.writer.durable(self._store.writer.record(()))
 

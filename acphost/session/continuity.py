@@ -77,6 +77,12 @@ class Binder:
         return self.binding is not None and self.binding.process.is_live
 
     @property
+    def is_outdated(self) -> bool:
+        """Whether the agent has servers that are replaced, and can go on with its session anew."""
+        can_go_on = self._row.supports_load or self._row.supports_resume
+        return self.is_live and self._mcp.is_changed and bool(can_go_on)
+
+    @property
     def model_id(self) -> str | None:
         """The model that the agent has set for the session."""
         return self._configurator.controls.model

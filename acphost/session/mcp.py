@@ -8,18 +8,20 @@ named: the session does not wait for it.
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
+import anyio
 import anyio.to_thread
 import msgspec
 from msgspec import Raw
 
 from acphost.errors import AgentUnavailableError
 from acphost.journal.rows import SessionRow
+from acphost.session.requests import has_secrets, masked_servers
 from acphost.session.scribe import Scribe, note
 from acphost.session.vault import Vault
 from acphost.settings.model import McpSettings
 from acphost.transport.program import find_program
 from acphost.wire.acp import AgentCapabilities
-from acphost.wire.event import Kind
+from acphost.wire.event import Kind, Origin
 
 
 class Offer(NamedTuple):
@@ -57,6 +59,9 @@ class McpDesk:
         self._environment = environment
         self._takes_any = takes_any
         self.offers: list[Offer] = []
+        #: The agent was given others than the session has now.
+        self.is_changed = False
+        self._turn = anyio.Lock()
 
     @property
     def names(self) -> list[str]:
@@ -77,8 +82,28 @@ class McpDesk:
             f"{exc} (it was given the MCP servers {names})", **{**exc.details, "mcp": self.names}
         )
 
+    async def replace(self, servers: list[Raw], origin: Origin) -> None:
+        """Other servers of the session's own; they go with the next way to open it."""
+        async with self._turn:
+            kept = await self._vault.read(self._row.session_id)
+            if _said(kept or self._row.mcp_servers) == _said(msgspec.json.encode(servers)):
+                return
+            secret = has_secrets(servers)
+            if secret:
+                await self._vault.keep(self._row.session_id, msgspec.json.encode(servers))
+            self._row.mcp_servers = masked_servers(servers)
+            self.is_changed = True
+            names = [msgspec.json.decode(raw, type=_Known).name for raw in servers]
+            told = {"changed": {"mcpServers": names}, "pending": True}
+            ticket = self._scribe.write([note(Kind.SESSION_CONFIG_UPDATED, told, origin=origin)])
+            if kept is not None and not secret:
+                # Not before: as long as the row has only masks of them, they are the servers.
+                await self._scribe.durable(ticket)
+                await self._vault.forget(self._row.session_id)
+
     async def servers(self, capabilities: AgentCapabilities) -> list[Raw]:
         """What is passed to an agent that says it can do this; news of it goes to the journal."""
+        self.is_changed = False
         if not self._takes_any:
             return []
         kept = await self._vault.read(self._row.session_id)
@@ -130,6 +155,10 @@ class McpDesk:
         ]
         if drafts:
             self._scribe.write(drafts)
+
+
+def _said(servers: bytes) -> object:
+    return msgspec.json.decode(servers)
 
 
 def _of_session(raw: Raw, capabilities: AgentCapabilities) -> Offer:

@@ -121,6 +121,8 @@ class Readiness:
         if run is not None and wants_history(run) and not self._binder.is_made_for(run):
             await self._turns.drop_binding("resumed with history")
             self._binder.forget()
+        if self._binder.is_outdated:
+            await self._turns.drop_binding("other MCP servers")
         if self._binder.is_live:
             return await self._binder.ensure(run)
         state.starting = True

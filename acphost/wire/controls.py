@@ -1,5 +1,6 @@
 """What of its agent a session lets people set, on the socket."""
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from acphost.wire.base import HostParams, HostRecord
@@ -41,3 +42,6 @@ class SessionConfigureParams(HostParams, frozen=True):
     model: str | UnsetType | None = UNSET
     #: By the ids of the options.
     config_option: dict[str, str | bool | None] = {}
+    #: All servers of the session's own: an agent that can go on with its session is opened anew
+    #: with them before the next prompt, another has them from its next start.
+    mcp_servers: list[msgspec.Raw] | UnsetType = UNSET

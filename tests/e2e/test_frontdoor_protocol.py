@@ -360,6 +360,39 @@ async def test_servers_of_the_editor_reach_the_agent() -> None:
         assert server in daemon.heard("session/new")[0]["params"]["mcpServers"]
 
 
+async def test_an_editor_that_opens_a_known_session_brings_its_servers() -> None:
+    """On load, resume and fork; one that has none leaves those there are."""
+    server = {
+        "name": "s",
+        "command": "/bin/cat",
+        "args": [],
+        "env": [{"name": "KEY", "value": "very-secret"}],
+    }
+    async with running_daemon() as daemon, editor(daemon) as zed:
+        session = await zed.new()
+        await zed.prompt(session, "one")
+        async with editor(daemon) as other:
+            await other.load(session, mcpServers=[server])
+            await other.prompt(session, "two")
+            assert daemon.heard("session/resume")[-1]["params"]["mcpServers"] == [server]
+            assert "very-secret" not in daemon.log()
+        async with editor(daemon) as third:
+            await third.load(session, "session/resume")
+            await third.prompt(session, "three")
+            fork = await third.result(
+                "session/fork",
+                sessionId=session, cwd=third.work, mcpServers=[{**server, "name": "t"}],
+            )  # fmt: skip
+            await third.prompt(fork["sessionId"], "four")
+        opened = [
+            each
+            for method in ("new", "resume", "load")
+            for each in daemon.heard(f"session/{method}")
+        ]
+        names = [[each["name"] for each in one["params"]["mcpServers"]] for one in opened]
+        assert names == [[], ["t"], ["s"]]
+
+
 async def test_an_unsaved_buffer_of_the_editor_is_what_the_agent_reads() -> None:
     """The daemon asks the editor; its answer goes to the agent."""
     script = """

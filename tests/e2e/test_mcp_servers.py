@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from acphost.errors import InvalidParamsError
+from acphost.wire.host import Session
 from tests.support.daemon import Daemon, payload, running_daemon
 
 SECRET = "hush-hush-7"
@@ -41,6 +42,12 @@ def passed(daemon: Daemon, method: str) -> list[dict[str, Any]]:
     """What the last such request named."""
     servers: list[dict[str, Any]] = daemon.heard(method)[-1]["params"]["mcpServers"]
     return servers
+
+
+async def configure(daemon: Daemon, session: str, servers: list[dict[str, Any]]) -> None:
+    """Give a session other servers."""
+    given = {"sessionId": session, "mcpServers": servers}
+    await daemon.client.request("session/configure", given, Session)
 
 
 async def is_hidden(daemon: Daemon, session: str) -> None:
@@ -148,3 +155,62 @@ async def test_an_agent_that_hangs_on_a_server_names_those_it_was_given() -> Non
 
         assert run.status == "failed"
         assert "it was given the MCP servers slow" in (run.error or "")
+
+
+NOTES: dict[str, Any] = {
+    "name": "notes",
+    "command": "/bin/cat",
+    "args": [],
+    "env": [{"name": "TOKEN", "value": SECRET}],
+}
+
+
+async def test_servers_that_are_replaced_reach_an_agent_that_can_go_on_before_its_next_prompt() -> (
+    None
+):
+    """It opens its session again with them; the same ones again change nothing."""
+    async with running_daemon(script({})) as daemon:
+        session = await daemon.session()
+        await daemon.ask(session, "one")
+        for _ in range(2):
+            await configure(daemon, session, [NOTES])
+            await daemon.ask(session, "two")
+        assert passed(daemon, "session/new") == []
+        assert len(daemon.heard("session/load")) == 1
+        assert passed(daemon, "session/load") == [NOTES]
+        await is_hidden(daemon, session)
+        await daemon.restart()
+        await daemon.ask(session, "three")
+        assert passed(daemon, "session/load") == [NOTES]
+        plain = {**NOTES, "env": []}
+        await configure(daemon, session, [plain])
+        await daemon.ask(session, "four")
+        assert passed(daemon, "session/load") == [plain]
+        assert not list(daemon.state.glob("secrets/*.json"))
+        changed = [
+            payload(each) for each in await daemon.history(session, "session.config.updated")
+        ]
+        assert [each["changed"] for each in changed] == [{"mcpServers": ["notes"]}] * 2
+
+
+async def test_an_agent_that_could_not_go_on_keeps_its_session_and_has_the_servers_later() -> None:
+    """Nothing is forgotten for their sake."""
+    forgetful = script({}).replace('"loadSession": true', '"loadSession": false')
+    async with running_daemon(forgetful) as daemon:
+        session = await daemon.session()
+        await daemon.ask(session, "one")
+        await configure(daemon, session, [NOTES])
+        await daemon.ask(session, "two")
+        assert len(daemon.heard("session/new")) == 1
+        await daemon.restart()
+        await daemon.ask(session, "three")
+        assert passed(daemon, "session/new") == [NOTES]
+
+
+async def test_replaced_servers_are_checked_like_those_of_a_new_session() -> None:
+    """The path of what is wrong, and nothing is changed."""
+    async with running_daemon(script({})) as daemon:
+        session = await daemon.session()
+        with pytest.raises(InvalidParamsError, match=r"mcpServers\[0\]\.command"):
+            await configure(daemon, session, [{"name": "x", "command": "cat"}])
+        assert await daemon.history(session, "session.config.updated") == []

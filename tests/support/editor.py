@@ -139,9 +139,10 @@ class Editor:
         session: str = (await self.result("session/new", **given))["sessionId"]
         return session
 
-    async def load(self, session: str, method: str = "session/load") -> Message:
+    async def load(self, session: str, method: str = "session/load", **params: object) -> Message:
         """Open a session that there is."""
-        answer: Message = await self.result(method, sessionId=session, cwd=self.work, mcpServers=[])
+        given = {"cwd": self.work, "mcpServers": [], **params}
+        answer: Message = await self.result(method, sessionId=session, **given)
         return answer
 
     async def begin(self, session: str, text: str) -> object:
