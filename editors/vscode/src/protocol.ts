@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-d2ecb26157d0";
+export const schemaRevision = "1-7eae9c205282";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -1226,6 +1226,8 @@ export interface SessionConfigureParams {
   model?: string | null;
   /** By the ids of the options. */
   configOption?: Record<string, string | boolean | null>;
+  /** All servers of the session's own: an agent that can go on with its session is opened anew with them before the next prompt, another has them from its next start. */
+  mcpServers?: unknown[];
   _meta?: unknown;
 }
 

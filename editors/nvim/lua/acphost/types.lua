@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-d2ecb26157d0
+-- schema revision 1-7eae9c205282
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -1123,6 +1123,7 @@
 ---@field mode? string|nil
 ---@field model? string|nil
 ---@field configOption? table<string, string|boolean|nil> By the ids of the options.
+---@field mcpServers? any[] All servers of the session's own: an agent that can go on with its session is opened anew with them before the next prompt, another has them from its next start.
 ---@field _meta? any
 
 ---`session/create`: records only, unless `start`.
