@@ -32,7 +32,7 @@ async def shown_by(daemon: Daemon, *command: str) -> str:
             cwd=daemon.work,
             capture_output=True,
             text=True,
-            timeout=25,
+            timeout=PATIENCE,
             check=False,
         )
     )

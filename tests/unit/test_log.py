@@ -9,6 +9,7 @@ import pytest
 import structlog
 
 from acphost import log
+from tests.support.patience import PATIENCE
 
 
 class Terminal(io.StringIO):
@@ -95,4 +96,4 @@ def test_a_log_that_cannot_be_written_harms_nobody() -> None:
 def test_what_is_not_needed_is_not_loaded(code: str, unwanted: str) -> None:
     """It is a matter of a tenth, or of a quarter of a second at every start."""
     check = f"; import sys; sys.exit(any(m.split('.')[0] == {unwanted!r} for m in sys.modules))"
-    subprocess.run([sys.executable, "-c", code + check], check=True, timeout=20)
+    subprocess.run([sys.executable, "-c", code + check], check=True, timeout=PATIENCE)
