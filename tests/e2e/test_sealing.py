@@ -12,7 +12,7 @@ from acphost.errors import SessionNotFoundError
 from acphost.wire.event import Event
 from tests.support.config import Table
 from tests.support.daemon import Daemon, payload, running_daemon
-from tests.support.patience import PATIENCE
+from tests.support.patience import NEVER, PATIENCE
 from tests.support.terminal import acphost
 
 AT_ONCE: Table = {"journal": {"seal_after": 0}}
@@ -71,13 +71,15 @@ async def sealed(daemon: Daemon, least: int) -> dict[str, int]:
 
 async def test_a_sealed_conversation_reads_and_goes_on_as_before() -> None:
     """The same events by every way to read them, before and after, and after a restart."""
-    # Long enough to be read before, also where much else is going on.
-    async with running_daemon(TALKING, host={"journal": {"seal_after": 6}}) as daemon:
+    async with running_daemon(TALKING, host={"journal": {"seal_after": NEVER}}) as daemon:
         session = await daemon.session()
         run = await daemon.ask(session, "flood 3000")
         before = await daemon.events(run), await daemon.history(session)
         assert (await figures(daemon))["sealedEvents"] == 0
 
+        daemon.configure(**AT_ONCE)
+        await daemon.client.reload()
+        await daemon.ask(await daemon.session(), "what ends has it look again")
         seen = await sealed(daemon, 3000)
         assert seen["sealedBytes"] < 0.15 * seen["sealedRawBytes"]
         assert (await daemon.events(run), await daemon.history(session)) == before
