@@ -3,6 +3,8 @@
 import json
 from typing import Any
 
+import pytest
+
 from tests.support.daemon import Daemon, eventually, is_alive, payload, running_daemon
 
 ALLOWED = {"terminals": {"run": "allow"}}
@@ -108,12 +110,13 @@ async def test_killed_is_not_released() -> None:
         assert kinds == ["job.started", "job.updated", "job.ended"]
 
 
-async def test_the_end_of_a_long_output_is_kept() -> None:
+@pytest.mark.parametrize("limit", [100, 101, 102, 103])
+async def test_the_end_of_a_long_output_is_kept(limit: int) -> None:
     """As many bytes as were asked for, whole characters, and told that something is missing."""
     steps = script(
         create(
             "i=0; while [ $i -lt 1000 ]; do printf '€'; i=$((i+1)); done; printf x",
-            more=', "outputByteLimit": 100',
+            more=f', "outputByteLimit": {limit}',
         ),
         about("wait_for_exit", save="exit"),
         about("output", save="output"),
@@ -122,7 +125,7 @@ async def test_the_end_of_a_long_output_is_kept() -> None:
         await daemon.ask(await daemon.session(), "run")
 
         assert await told(daemon, "output") == {
-            "output": "€" * 33 + "x", "truncated": True,
+            "output": "€" * ((limit - 1) // 3) + "x", "truncated": True,
             "exitStatus": {"exitCode": 0, "signal": None},
         }  # fmt: skip
 

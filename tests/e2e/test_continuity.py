@@ -72,6 +72,32 @@ ON prompt
         assert status.acp.acp_session_id == after.acp_session_id
 
 
+async def test_a_replay_behind_the_answer_is_no_news_either() -> None:
+    """Answered with null, told afterwards: the transcript is what was said, once."""
+    script = (
+        LOADS
+        + """
+ON prompt "hi"
+    MSG "one"
+ON load
+    BATCH
+        ANSWER null
+        USER "hi"
+        MSG "one"
+ON prompt
+    MSG "two"
+"""
+    )
+    async with running_daemon(script) as daemon:
+        session, after = await second_life(daemon, script)
+
+        assert after.continuity in ("loaded", "replay_seen")
+        told = await daemon.history(session, "message.user", "message.delta")
+        assert [event.kind for event in told] == ["message.user", "message.delta"] * 2
+        assert await daemon.text(after) == "two"
+        assert len(await daemon.history(session, "evidence")) == 2
+
+
 async def test_load_without_any_replay() -> None:
     """The agent remembers in silence: loaded, and nothing stands in the journal twice."""
     script = LOADS + "ON load\n    ANSWER {}\nON prompt\n    RECALL first\n"

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from acphost.errors import AcpHostError
-from tests.support.daemon import Daemon, eventually, facts, payload, running_daemon
+from tests.support.daemon import Daemon, eventually, facts, is_alive, payload, running_daemon
 from tests.support.editor import editor
 from tests.support.terminal import Finished, acphost
 
@@ -98,6 +98,11 @@ async def test_deleting_leaves_nothing_here_and_everything_there() -> None:
 async def test_deleting_ends_what_is_open() -> None:
     """A question, a form, and a command of the session: the agent is told, nothing runs on."""
     form = '{"sessionId": "${SESSION}", "mode": "form", "message": "?", "requestedSchema": {}}'
+    command = (
+        '{"sessionId": "${SESSION}", "command": "sh",'
+        ' "args": ["-c", "echo $$ > new; mv new pid; exec sleep 300"]}'
+    )
+    waits = '{"sessionId": "${SESSION}", "terminalId": "${TERMINAL}"}'
     script = (
         INIT
         + f"""
@@ -105,21 +110,24 @@ ON prompt "wait"
     CALL c1
     PERM c1 yes:allow_once no:reject_once id="question" nowait
     ASK elicitation/create {form} nowait id="form"
-    MARK ${{DIR}}/asked
+    ASK terminal/create {command}
+    ASK terminal/wait_for_exit {waits} nowait id="exit"
     STAY
 """
     )
-    async with running_daemon(script) as daemon:
+    async with running_daemon(script, host={"terminals": {"run": "allow"}}) as daemon:
         session = await daemon.session()
         await daemon.ask(await daemon.session(), "hi")
         await daemon.is_running(await daemon.send(session, "wait"))
         await daemon.has_event(session, "elicitation.requested")
+        pid = int(await daemon.marked("work/pid"))
         await daemon.client.delete_session(session)
 
         await daemon.hears("session/cancel")
         told = {each["id"]: each["result"] for each in daemon.heard() if "result" in each}
         assert told["question"] == {"outcome": {"outcome": "cancelled"}}
         assert told["form"] == {"action": "cancel"}
+        await eventually(lambda: not is_alive(pid))
         assert len(daemon.heard("session/cancel")) == 1
 
 

@@ -1,6 +1,7 @@
 """Agents that want a login first: asked for once they say so, and then what waited goes on."""
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from acphost.errors import AcpHostError
 from acphost.wire.logins import AgentLogin
 from tests.support.daemon import Daemon, eventually, payload, running_daemon
-from tests.support.terminal import acphost
+from tests.support.terminal import acphost, typist
 
 METHODS = (
     '[{"id": "account", "name": "Account"}, '
@@ -153,6 +154,51 @@ async def test_a_login_in_a_terminal() -> None:
         assert daemon.heard("authenticate") == []
         journal = json.dumps([payload(event) for event in await daemon.history(session)])
         assert "t0p-secret" not in journal + daemon.log()
+
+
+async def test_the_command_line_gives_its_terminal_to_a_login() -> None:
+    """The agent's own program with what it asked for, on the person's terminal; 0 is success."""
+    program = """#!/bin/sh
+if [ "$1" = --login ]; then
+    [ -t 0 ] && [ -t 1 ] || exit 4
+    printf "code for $2 $LOGIN_TOKEN? "
+    read code
+    [ "$code" = 1234 ] || exit 3
+    touch "$DIR/logged-in"
+    exit 0
+fi
+[ -e "$DIR/logged-in" ] && script="$DIR/in.script" || script="$DIR/fake.script"
+exec %s -m acphost.demo.agent "$script" --store "$DIR/fake.store" --record "$DIR/fake.record"
+"""
+    async with running_daemon(WANTS) as daemon:
+        agent = daemon.path("agent")
+        agent.write_text(program % sys.executable)
+        agent.chmod(0o755)
+        daemon.path("in.script").write_text(INIT)
+        daemon.configure(agent={"command": [str(agent)]})
+        await daemon.client.request("host/reload", {}, dict)
+        session = await daemon.session()
+        run = await daemon.send(session, "hi")
+        await daemon.is_status(session, "auth_required")
+        words = ("agents", "login", "fake", "setup")
+        env = {"ACPHOST_CONFIG": str(daemon.folder)}
+        async with typist(daemon.socket, *words, env=env) as person:
+            await person.until("code for now t0p-secret?")
+            await person.type("no\n")
+            assert await person.rest() == 1
+            assert "exit code 3; nothing was changed" in person.seen
+        assert (await daemon.run(run)).status == "pending"
+        async with typist(daemon.socket, *words, env=env) as person:
+            await person.until("code for")
+            await person.type("1234\n")
+            assert await person.rest() == 0
+            assert "logged in" in person.seen
+
+        assert (await daemon.wait(run)).status == "completed"
+        assert len(daemon.launches()) == 2
+        assert daemon.heard("authenticate") == []
+        piped = await acphost(daemon.socket, *words, "--config", str(daemon.folder))
+        assert (piped.code, "needs a terminal" in piped.err) == (2, True)
 
 
 async def test_several_sessions_wait_for_one_login() -> None:

@@ -284,7 +284,19 @@ async def test_a_reasonix_question_with_one_answer_is_still_a_question() -> None
 
 
 async def test_unattended_questions_are_rejected_where_so_configured() -> None:
-    """`unattended = "reject"` answers at once if no client that answers questions is there."""
+    """`unattended = "reject"`: by an offered way to say no, at once, if nobody can answer."""
+    host = {"permissions": {"unattended": "reject"}}
+    async with running_daemon(ASKS, host=host, attends=False) as daemon:
+        run = await daemon.ask(await daemon.session(), "edit")
+
+        assert await daemon.text(run) == "d"
+        (resolved,) = await daemon.events(run, "permission.resolved")
+        assert (payload(resolved)["outcome"], payload(resolved)["by"]) == ("selected", None)
+        assert payload(resolved)["rule"] == "unattended"
+
+
+async def test_attended_questions_wait_where_unattended_ones_are_rejected() -> None:
+    """A client that can answer is there: it is asked."""
     async with running_daemon(ASKS, host={"permissions": {"unattended": "reject"}}) as daemon:
         session = await daemon.session()
         run = await daemon.send(session, "edit")

@@ -535,12 +535,14 @@ async def running_daemon(
     prepare: Callable[[Daemon], None] | None = None,
     check: bool = True,
     follow: bool = True,
+    attends: bool = True,
 ) -> AsyncGenerator[Daemon]:
     """A daemon with the agent `fake`, which plays `script`, and others by their names.
 
     `agent` and `host` are changes to the tables of all agents, and of the host, in its
     configuration. `prepare` may change the folder before the daemon starts. Without `follow` no
-    client keeps all it is told, and without `check` nothing is asserted at the end.
+    client keeps all it is told, without `check` nothing is asserted at the end, and without
+    `attends` nobody is there who answers questions.
     """
     with tempfile.TemporaryDirectory(prefix="ah-", dir="/tmp", ignore_cleanup_errors=True) as name:
         agents = {"fake": script, **(others or {})}
@@ -550,7 +552,9 @@ async def running_daemon(
         try:
             await daemon.start()
             async with (
-                connect(daemon.socket, capabilities={"permissions": True}, patience=None) as client,
+                connect(
+                    daemon.socket, capabilities={"permissions": attends}, patience=None
+                ) as client,
                 daemon.followed_by(client) if follow else daemon.used_by(client),
             ):
                 yield daemon
