@@ -98,7 +98,7 @@ class Renderer:
         """Show one event; kinds that say nothing to a person are passed over."""
         if event.kind.startswith("tool."):
             self._break()
-            self._tools.show(event.kind, payload_of(event))
+            self._tools.show(event.kind, payload_of(event), is_known=not _is_unknown(event))
         elif (show := self._shows.get(event.kind)) is not None:
             show(payload_of(event))
 
@@ -256,6 +256,14 @@ def how_to_answer(payload: Payload) -> str:
     options = [str(option.get("optionId")) for option in payload.get("options") or []]
     command = f"acphost permit {short(str(payload.get('permissionId')))}"
     return f"{command} {'|'.join(options)}"
+
+
+def _is_unknown(event: Event) -> bool:
+    """Whether a call only ended because its turn did: nobody has told how."""
+    if isinstance(event.host, msgspec.UnsetType):
+        return False
+    facts = msgspec.json.decode(event.host)
+    return isinstance(facts, dict) and facts.get("outcome") == "unknown"
 
 
 def _items(value: object) -> list[Payload]:

@@ -6,6 +6,8 @@ from acphost.cli.screen import Pen, one_line
 from acphost.wire.event import Kind
 
 _ENDS = {Kind.TOOL_COMPLETED: ("✓", "green"), Kind.TOOL_FAILED: ("✗", "red")}
+#: The agent has left it open.
+_UNTOLD = ("?", "yellow")
 _UP_AND_CLEAR = "\x1b[1A\x1b[2K"
 
 
@@ -22,13 +24,16 @@ class ToolLines:
         """Something else was written below."""
         self._last = None
 
-    def show(self, kind: str, payload: dict[str, Any]) -> None:
-        """Show a start or an end; what comes between only adds to what is known."""
+    def show(self, kind: str, payload: dict[str, Any], *, is_known: bool = True) -> None:
+        """Show a start or an end; what comes between only adds to what is known.
+
+        Without `is_known` nobody has told how it ended.
+        """
         call = str(payload.get("toolCallId"))
         title = payload.get("title") or self._titles.get(call) or payload.get("kind") or "tool"
         self._titles[call] = str(title)
         if kind in _ENDS:
-            self._end(call, *_ENDS[Kind(kind)])
+            self._end(call, *(_ENDS[Kind(kind)] if is_known else _UNTOLD))
         elif kind == Kind.TOOL_STARTED and self._pen.is_terminal:
             self._line("▸", call, "cyan")
             self._last = call

@@ -203,6 +203,10 @@ class Traits:
         """Whether a replayed update is the agent's own bookkeeping, not conversation."""
         return False
 
+    def is_title(self, text: str) -> bool:
+        """Whether what the agent calls a session by is meant for people."""
+        return bool(text.strip())
+
     def inspect_home(self, env: Mapping[str, str]) -> list[Finding]:
         """What in the agent's own configuration will surprise its user; reads, never writes."""
         return []

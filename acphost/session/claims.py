@@ -63,6 +63,10 @@ class Claims:
             self._open.pop(call, None)
             self._kinds.pop(call, None)
 
+    def left_open(self) -> dict[str, Claim]:
+        """What calls have named that never ended: some agents do not say how an edit ended."""
+        return {path: claim for named in self._open.values() for path, claim in named.items()}
+
 
 def _of_diff(item: _Item) -> Claim:
     return Claim(_digest(item.old_text), _digest(item.new_text), item.old_text is None)

@@ -128,11 +128,12 @@ class Library:
                 return Discovered(agent_id=agent_id, supported=False)
             listed, problem = await _list_all(process, params.cwd)
         ours = await self._store.reader.sessions_by_acp(agent_id)
+        is_title = process.traits.is_title
         sessions = [
             DiscoveredSession(
                 acp_session_id=each.session_id,
                 cwd=each.cwd,
-                title=each.title,
+                title=each.title if each.title and is_title(each.title) else None,
                 updated_at=each.updated_at,
                 session_id=ours.get(each.session_id),
             )

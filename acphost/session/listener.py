@@ -167,7 +167,7 @@ class Listener:
             title = msgspec.json.decode(update, type=_Info).title
         except msgspec.DecodeError:
             return
-        if isinstance(title, UnsetType) or (title is not None and not title.strip()):
+        if isinstance(title, UnsetType) or (title is not None and not self._traits.is_title(title)):
             return
         # In lists it is one line; the event has all of it.
         shown = None if title is None else " ".join(title[:MAX_TITLE].split())

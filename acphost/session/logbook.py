@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from acphost.journal.event import EventRow
+from acphost.journal.event import SYNTHETIC, EventRow
 from acphost.journal.reader import Reader
 from acphost.journal.rows import RunRow
 from acphost.session.queries import Queries
@@ -13,8 +13,10 @@ from acphost.wire.base import timestamp
 from acphost.wire.event import Kind
 from acphost.wire.trouble import LogItem, RuntimeLogs, RuntimeLogsParams, Trouble
 
-#: Of how many runs, and how much of the end of each: trouble of long ago is in the journal.
+#: What is read at a time.
 RUNS, EVENTS, BYTES = 50, 500, 4 << 20
+#: Events that are looked at in all: trouble of long ago is in the journal.
+MAX_LOOKED_AT = 50_000
 #: So many events before and behind the beginning of a run are looked at for what its agent lacks.
 AROUND = 25
 
@@ -22,7 +24,7 @@ Payload = dict[str, Any]
 
 
 class Logbook:
-    """Reads the ends of the latest runs."""
+    """Reads the latest runs, each from its end."""
 
     def __init__(self, reader: Reader, queries: Queries) -> None:
         self._reader = reader
@@ -33,17 +35,27 @@ class Logbook:
         session_key = None
         if params.session_id is not None:
             session_key = (await self._queries.session_row(params.session_id)).key
-        runs, _ = await self._reader.runs(session_key=session_key, limit=RUNS)
         items: list[LogItem] = []
         seen: set[int] = set()
-        for run in runs:
-            rows = [row for row in await self._start_of(run) if row.offset not in seen]
-            seen.update(row.offset for row in rows)
-            items += reversed(list(told_by(run, [*rows, *await self._end_of(run)])))
-            if len(items) >= params.limit:
+        cursor: str | None = None
+        left = MAX_LOOKED_AT
+        while True:
+            runs, cursor = await self._reader.runs(
+                session_key=session_key, cursor=cursor, limit=RUNS
+            )
+            for run in runs:
+                if left <= 0 or len(items) >= params.limit:
+                    break
+                rows = [row for row in await self._start_of(run) if row.offset not in seen]
+                seen.update(row.offset for row in rows)
+                told, looked_at = await self._told_in(run, left)
+                items += reversed(list(told_by(run, [*rows, *told])))
+                left -= looked_at + 2 * AROUND
+            if left <= 0 or len(items) >= params.limit or cursor is None:
                 break
         items.sort(key=lambda each: each.at, reverse=True)
-        return RuntimeLogs(items=items[: params.limit])
+        incomplete = f"only the latest {MAX_LOOKED_AT} events were looked at" if left <= 0 else None
+        return RuntimeLogs(items=items[: params.limit], incomplete=incomplete)
 
     async def _start_of(self, run: RunRow) -> list[EventRow]:
         """What was told of its session, not of a run, while the agent for it was started."""
@@ -55,17 +67,32 @@ class Logbook:
         )
         return [row for row in rows if row.run_key is None]
 
-    async def _end_of(self, run: RunRow) -> list[EventRow]:
+    async def _told_in(self, run: RunRow, most: int) -> tuple[list[EventRow], int]:
+        """What matters of a run, from its end back; and how many events were looked at for it."""
         if run.first_seq is None or run.last_seq is None:
-            return []
-        return await self._reader.events_after_seq(
-            run.session_key,
-            max(run.first_seq - 1, run.last_seq - EVENTS),
-            limit=EVENTS,
-            max_bytes=BYTES,
-            upto_seq=run.last_seq,
-            run_key=run.key,
-        )
+            return [], 0
+        found: list[EventRow] = []
+        end, first = run.last_seq, run.first_seq
+        while end >= first and run.last_seq - end < most:
+            begin = max(first, end - EVENTS + 1)
+            found[:0] = await self._stretch(run, begin, end)
+            end = begin - 1
+        return found, run.last_seq - end
+
+    async def _stretch(self, run: RunRow, begin: int, end: int) -> list[EventRow]:
+        """What matters from one number to another, long events or short ones."""
+        found: list[EventRow] = []
+        after = begin - 1
+        while after < end:
+            rows = await self._reader.events_after_seq(
+                run.session_key, after, limit=EVENTS, max_bytes=BYTES, upto_seq=end,
+                run_key=run.key,
+            )  # fmt: skip
+            if not rows:
+                break
+            found += [row for row in rows if row.kind in _INTERESTING]
+            after = rows[-1].seq or end
+        return found
 
 
 def told_by(run: RunRow, rows: list[EventRow]) -> Iterator[LogItem]:
@@ -73,7 +100,8 @@ def told_by(run: RunRow, rows: list[EventRow]) -> Iterator[LogItem]:
     known = _Known({}, {})
     told: set[tuple[Trouble, str]] = set()
     for row in rows:
-        if row.kind not in _INTERESTING:
+        # A call that its agent has left open ended with its turn: that is no failure.
+        if row.kind not in _INTERESTING or (row.flags & SYNTHETIC and row.kind == Kind.TOOL_FAILED):
             continue
         payload = _payload(row)
         found = _found(row.kind, payload, known)

@@ -120,8 +120,12 @@ class Receipts:
             if watch.kernel is not None:
                 watch.kernel.release()
             watch.close()
-        named = [(self._real(path), claim) for path, claim in turn.claims.files.items()]
-        claims = {path: claim for path, claim in named if path is not None}
+        claims = self._by_real_path(turn.claims.files)
+        if watch is not None:
+            # Of these only the watcher can tell whether they came to anything.
+            left_open = self._by_real_path(turn.claims.left_open())
+            seen = {path: claim for path, claim in left_open.items() if path in watch.touched}
+            claims = seen | claims
         files, cut = self._files(watch, claims)
         if not files:
             return None
@@ -236,6 +240,10 @@ class Receipts:
             return None
         path = target.path or target.relative_path
         return None if path is None else self._real(path)
+
+    def _by_real_path(self, claims: dict[str, Claim]) -> dict[str, Claim]:
+        found = [(self._real(path), claim) for path, claim in claims.items() if path]
+        return {path: claim for path, claim in found if path is not None}
 
     def _real(self, path: str) -> str | None:
         """Where a path leads; None for one that cannot be that of a file."""

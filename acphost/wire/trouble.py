@@ -43,6 +43,8 @@ class RuntimeLogs(HostRecord, frozen=True):
     """The latest trouble, the newest first."""
 
     items: list[LogItem]
+    #: Why there may be more of long ago; null: there is not.
+    incomplete: str | None = None
     schema: str = LOGS_SCHEMA
 
 

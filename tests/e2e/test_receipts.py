@@ -125,6 +125,22 @@ ON prompt
         assert ended.receipt.conflict == "external-change-conflict"
 
 
+async def test_an_edit_whose_end_is_not_told_counts_where_it_was_seen() -> None:
+    """As Hermes makes them: announced with the whole text, done, and never said to be done."""
+    script = f"""
+ON prompt
+    CALL c1 kind=edit content={diff("made.txt", None, "x")}
+    MARK ${{DIR}}/work/made.txt x
+    CALL c2 kind=edit content={diff("not-made.txt", None, "x")}
+"""
+    async with running_daemon(script) as daemon:
+        receipt = (await daemon.ask(await daemon.session(), "go")).receipt
+
+        assert receipt is not None
+        (file,) = receipt.changed_files
+        assert (file.path, file.by, file.certain) == (str(daemon.work / "made.txt"), "tool", True)
+
+
 async def test_what_a_person_changes_meanwhile_is_not_put_down_to_the_agent() -> None:
     """Only what the run is known to have left so is certain; a file that nobody named is not."""
     script = f"""

@@ -94,3 +94,25 @@ async def test_an_agent_that_waits_for_an_mcp_server_is_trouble_with_it() -> Non
         (found,) = await logs(daemon, sessionId=session)
         assert found["kind"] == "mcp_failed"
         assert "slow" in found["text"]
+
+
+async def test_trouble_far_from_the_end_of_a_run_is_found() -> None:
+    """Behind thousands of words, and of many runs without any; a call left open is no failure."""
+    script = """
+ON prompt "long"
+    CALL t-1 pending title="Run the tests" kind=execute
+    UPD t-1 failed
+    CALL t-2 pending title="Left open"
+    FLOOD 3000
+ON prompt "fine"
+    MSG ok
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        await daemon.ask(session, "long")
+        for number in range(55):
+            await daemon.ask(session, f"fine {number}")
+
+        told = await daemon.client.request("runtime/logs", {"sessionId": session}, dict[str, Any])
+        assert [each["text"] for each in told["items"]] == ["Run the tests"]
+        assert told["incomplete"] is None

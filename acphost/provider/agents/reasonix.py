@@ -149,6 +149,10 @@ class Reasonix(Traits):
         except msgspec.DecodeError:
             return False
 
+    def is_title(self, text: str) -> bool:
+        """It takes the first message for the title, and that is its own preamble."""
+        return super().is_title(text) and not text.lstrip().startswith(_PREAMBLE)
+
     def inspect_home(self, env: Mapping[str, str]) -> list[Finding]:
         """Whether its configuration can be read, names a model, and has the key for it."""
         home = Path(env.get("REASONIX_HOME") or f"{env.get('HOME', '')}/.reasonix")

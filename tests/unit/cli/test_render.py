@@ -83,6 +83,16 @@ def test_a_tool_call_is_one_line_with_the_title_it_had_last() -> None:
     ) == ("", "  ✓ Read x.md\n  ✗ execute\n")
 
 
+def test_a_call_that_was_left_open_is_not_said_to_have_failed() -> None:
+    left = msgspec.structs.replace(
+        event("tool.failed", {"toolCallId": "c", "status": "failed"}),
+        host=msgspec.Raw(b'{"outcome":"unknown"}'),
+    )
+
+    _, aside = shown(event("tool.started", {"toolCallId": "c", "title": "Edit"}), left)
+    assert aside == "  ? Edit\n"
+
+
 def test_on_a_terminal_the_line_of_a_call_is_replaced_when_it_ends() -> None:
     stream = Terminal()
     pen = Pen(stream, {"NO_COLOR": "1"})

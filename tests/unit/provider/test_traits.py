@@ -141,6 +141,14 @@ def test_the_preamble_of_reasonix_is_no_conversation() -> None:
     assert not ACP.is_replay_noise("user_message_chunk", chunk("<session-context>"))
 
 
+def test_a_preamble_is_no_title() -> None:
+    """Reasonix lists a session by its first message, and that is not the user's."""
+    assert not REASONIX.is_title('<session-context version="1"> This host-generated snapshot')
+    assert REASONIX.is_title("Why herons stand on one leg")
+    assert ACP.is_title("<session-context>")
+    assert not ACP.is_title(" \n")
+
+
 def test_every_runtime_says_who_it_is() -> None:
     told = {"acp", "acp_hermes", "acp_reasonix", "chat_only", "api_chat"}
     assert {traits.provider for traits in EVERYONE} == told
