@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-7eae9c205282";
+export const schemaRevision = "1-daa5a251b1f6";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -1081,6 +1081,8 @@ export interface RuntimeHealth {
 /** The latest trouble, the newest first. */
 export interface RuntimeLogs {
   items: LogItem[];
+  /** Why there may be more of long ago; null: there is not. */
+  incomplete: string | null;
   schema: "mnote.page_ai_runtime_logs.v1";
 }
 

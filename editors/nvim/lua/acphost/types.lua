@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-7eae9c205282
+-- schema revision 1-daa5a251b1f6
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -996,6 +996,7 @@
 ---The latest trouble, the newest first.
 ---@class acphost.RuntimeLogs
 ---@field items acphost.LogItem[]
+---@field incomplete string|nil Why there may be more of long ago; null: there is not.
 ---@field schema "mnote.page_ai_runtime_logs.v1"
 
 ---`runtime/logs`: of one session, or of all; the latest `limit` of them.
