@@ -13,7 +13,10 @@ from acphost.rpc.framing import LineFramer
 from acphost.version import VERSION
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
     from pathlib import Path
+
+    from acphost.frontdoor.link import Starter
 
 _NO_DAEMON = "no daemon runs, and none is to be started from here; start one with `acphost serve`"
 
@@ -22,11 +25,11 @@ def run(options: SimpleNamespace) -> int:
     """Serve the editor on stdin and stdout until it has gone."""
     stdio = Stdio.claimed()
     framer = LineFramer(MAX_LINE)
-    may_start = options.autostart
+    may_start = options.autostart and options.host is None
 
     def check() -> AcpHostError | None:
         """An editor that cannot be served is told so at once, and stays welcome."""
-        if may_start or _answers(_named_socket(options)):
+        if may_start or options.host is not None or _answers(_named_socket(options)):
             return None
         return DaemonUnreachableError(_NO_DAEMON)
 
@@ -45,10 +48,42 @@ def run(options: SimpleNamespace) -> int:
 
     hello = read_initialize(params)
 
-    wishes = Wishes(options.agent, options.session, _named_socket(options), VERSION)
-    starter = _Starter(options).start if may_start else None
-    anyio.run(Door(stdio, framer, hello, wishes, starter).run, lines)
+    async def serve(path: "Path", starter: "Starter | None") -> None:
+        wishes = Wishes(options.agent, options.session, path, VERSION)
+        await Door(stdio, framer, hello, wishes, starter).run(lines)
+
+    if options.host is None:
+        starter = _Starter(options).start if may_start else None
+        anyio.run(serve, _named_socket(options), starter)
+    else:
+        anyio.run(_serve_afar, options, serve)
     return Exit.OK
+
+
+async def _serve_afar(
+    options: SimpleNamespace, serve: "Callable[[Path, Starter | None], Awaitable[None]]"
+) -> None:
+    """With a daemon behind ssh; one that cannot be reached is the answer to every request."""
+    from pathlib import Path
+
+    from acphost.remote.tunnel import ask, tunnel
+
+    has_way = False
+    try:
+        place = options.socket or (await ask(options.host, os.environ)).socket
+        async with tunnel(options.host, place, os.environ) as way:
+            has_way = True
+            await serve(way.here, None)
+    except DaemonUnreachableError as exc:
+        if has_way:
+            raise
+        problem = exc
+
+        async def refuse() -> "Path":
+            raise problem
+
+        # No socket: a daemon of this machine is not meant.
+        await serve(Path(os.devnull), refuse)
 
 
 def _named_socket(options: SimpleNamespace) -> "Path":

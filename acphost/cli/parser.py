@@ -27,8 +27,8 @@ FAKE_AGENT = "fake-agent"
 
 #: Commands that need nothing of the machine they run on.
 _TALKERS = {
-    "agents", "attach", "cancel", "grants", "ls", "permit", "policy", "ps", "queue", "retention",
-    "send", "set_", "status",
+    "acp", "agents", "attach", "cancel", "grants", "ls", "permit", "policy", "ps", "queue",
+    "retention", "send", "session", "set_", "status", "usage",
 }  # fmt: skip
 
 

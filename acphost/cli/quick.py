@@ -10,6 +10,7 @@ from types import SimpleNamespace
 _COMMAND = "acp"
 _VALUES = {
     "--agent": "agent",
+    "--host": "host",
     "--session": "session",
     "--socket": "socket",
     "--state-dir": "state_dir",

@@ -94,6 +94,8 @@ def _tell_deleted(done: SessionDeleted) -> None:
 
 
 async def _discover(client: Client, options: Options) -> msgspec.Struct:
+    if options.here and options.host is not None:
+        raise CommandError("--here is a folder of this machine, not of --host", Exit.USAGE)
     found = await client.discover(options.target, sendable(Path.cwd()) if options.here else None)
     if not options.json:
         _show(found)
@@ -128,10 +130,15 @@ async def _adopt(client: Client, options: Options) -> msgspec.Struct:
         raise CommandError("say which: acphost session adopt AGENT ID", Exit.USAGE)
     listed = await client.discover(options.target)
     known = {each.acp_session_id: each.cwd for each in listed.sessions}
-    cwd = known.get(options.text) or sendable(Path.cwd())
+    cwd = known.get(options.text) or _folder(options)
     session = await client.adopt(options.target, options.text, cwd)
     _say(options, f"go on with: acphost send --session {short(session.session_id)} …")
     return session
+
+
+def _folder(options: Options) -> str:
+    """Where a session goes on whose own folder nobody knows."""
+    return sendable(Path.cwd()) if options.host is None else str(options.there.home)
 
 
 _ACTIONS: dict[str, Callable[[Client, Options], Awaitable[msgspec.Struct]]] = {

@@ -81,6 +81,31 @@ async def test_load_tells_the_past_before_its_answer_and_an_editors_end_cancels_
             await second.shows(session, " done", after=place)
 
 
+async def test_a_front_door_that_is_killed_leaves_the_turn_and_its_stream_goes_on_with_resume() -> (
+    None
+):
+    """kill -9 in mid-turn; whoever resumes is told what comes from there on, and its end, once."""
+    async with running_daemon(TURN) as daemon:
+        async with editor(daemon) as first:
+            session = await first.new()
+            await first.begin(session, "wait")
+            await first.shows(session, "working")
+            first.process.kill()
+            await first.process.wait()
+        async with editor(daemon) as second:
+            await second.load(session, "session/resume")
+            assert second.said(session) == ""
+            waiting = await second.begin(session, "hello")
+            daemon.open("gate")
+            assert (await second.answer(waiting))["result"]["stopReason"] == "end_turn"
+            assert second.said(session) == " donehello back"
+            ends = [
+                each for each in second.updates(session) if "acphost/turn" in each.get("_meta", {})
+            ]
+            assert [each["_meta"]["acphost/turn"]["status"] for each in ends] == ["completed"]
+        assert daemon.prompts() == ["wait", "hello"]
+
+
 async def test_a_permission_is_asked_and_the_answer_reaches_the_agent() -> None:
     """The editor's own dialog."""
     async with running_daemon(TURN) as daemon, editor(daemon) as zed:

@@ -87,6 +87,73 @@ async def test_what_comes_before_initialize_is_refused_and_a_newer_version_is_an
         assert error["code"] == -32602
 
 
+async def test_a_session_that_is_not_there_is_named_whatever_is_asked_of_it() -> None:
+    """-32002 with its id; leaving or deleting it is as good as done."""
+    about: dict[str, Message] = {
+        "session/prompt": {"prompt": [{"type": "text", "text": "hi"}]},
+        "session/set_mode": {"modeId": "ask"},
+        "session/set_config_option": {"configId": "effort", "value": "high"},
+        "session/load": {"cwd": "/", "mcpServers": []},
+        "session/resume": {"cwd": "/", "mcpServers": []},
+        "session/fork": {"cwd": "/", "mcpServers": []},
+    }
+    async with running_daemon() as daemon, editor(daemon) as zed:
+        for method, params in about.items():
+            error = await zed.error(method, sessionId="sess_none", **params)
+            assert error["code"] == -32002, (method, error)
+            assert error["data"]["sessionId"] == "sess_none", method
+        for method in ("session/close", "session/delete"):
+            assert await zed.result(method, sessionId="sess_none") == {}
+        await zed.notify("session/cancel", sessionId="sess_none")
+        await zed.notify("session/cancel")
+        assert await zed.result("session/list")
+
+
+async def test_an_editors_words_arrive_byte_for_byte() -> None:
+    """Unknown members, `_meta`, spaces and numbers of a prompt; of the request's own, its trace."""
+    block = '{"type":"text", "text":"\\u0041","_meta":{"b":1.50,"a":[ ]},"later":{"x" :null}}'
+    meta = '{"traceparent":"00-1-2-3","editor":{"z":1e2}}'
+    script = 'ON prompt\n    MSG "${LINE}"\n'
+    async with running_daemon(script) as daemon, editor(daemon) as zed:
+        session = await zed.new()
+        line = (
+            f'{{"jsonrpc":"2.0","id":99,"method":"session/prompt",'
+            f'"params":{{"sessionId":"{session}","prompt":[{block}],"_meta":{meta}}}}}\n'
+        )
+        await zed.write(line.encode())
+        await zed.answer(99)
+        heard = zed.said(session)
+        assert block in heard
+        assert '"_meta":{"traceparent":"00-1-2-3"}' in heard
+
+
+async def test_the_answer_to_a_fork_or_resume_stands_before_what_is_told_of_the_session() -> None:
+    """Also where an agent has told its commands, its mode and its usage before."""
+    script = """
+ON prompt
+    UPDATE {"sessionUpdate":"available_commands_update","availableCommands":[]}
+    UPDATE {"sessionUpdate":"usage_update","used":1,"size":2}
+    MSG "done"
+"""
+    async with running_daemon(script) as daemon, editor(daemon) as zed:
+        session = await zed.new()
+        await zed.prompt(session, "hi")
+        async with editor(daemon) as other:
+            request = await other.ask(
+                "session/resume", sessionId=session, cwd=other.work, mcpServers=[]
+            )
+            told = await other.until(lambda each: each.get("method") == "session/update")
+            assert other.place(request) < other.messages.index(told)
+            request = await other.ask(
+                "session/fork", sessionId=session, cwd=other.work, mcpServers=[]
+            )
+            fork = (await other.answer(request))["result"]["sessionId"]
+            await other.prompt(fork, "again")
+            first = next(n for n, each in enumerate(other.messages)
+                         if each.get("params", {}).get("sessionId") == fork)  # fmt: skip
+            assert other.place(request) < first
+
+
 async def test_ids_come_back_as_they_were_sent() -> None:
     """A string, a number, null, and a very large number."""
     async with running_daemon() as daemon, editor(daemon) as zed:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.daemon import Daemon, eventually, is_alive, running_daemon
+from tests.support.editor import editor
 from tests.support.sshd import Sshd, remote_environ, sshd, why_not
 
 pytestmark = pytest.mark.timeout(120)
@@ -98,8 +99,41 @@ async def test_a_session_on_another_machine(short_dir: Path) -> None:
         (session,) = json.loads(far.run("ls", "--json").stdout)["items"]
         assert session["cwd"] == str(far.daemon.work / "deep")
         status = json.loads(far.run("status", "--json").stdout)
+        assert far.run("session", "rename", session["sessionId"], "Far").stdout.endswith(": Far\n")
+        assert far.run("usage").stdout.startswith("ID ")
+        assert far.run("grants").returncode == 0
         assert status["socket"] == f"{far.server.host}:{far.daemon.socket}"
         far.check()
+
+
+async def test_an_editor_has_its_conversation_on_another_machine(short_dir: Path) -> None:
+    """Its front door carries ssh, goes on when that is killed, and leaves nothing behind."""
+    async with afar(short_dir, STEPS) as far:
+        command = far.command("acp", "--agent", "fake")
+        async with editor(far.daemon, command=command, environ=far.environ) as zed:
+            session = await zed.new()
+            request = await zed.begin(session, "hello")
+            await zed.shows(session, "one ")
+            (tunnel,) = far.tunnels()
+            os.kill(tunnel, signal.SIGKILL)
+            far.daemon.open("two")
+            far.daemon.open("four")
+            assert (await zed.answer(request))["result"]["stopReason"] == "end_turn"
+            assert zed.said(session) == "one two three"
+            assert await zed.close() == 0
+        far.check()
+
+
+async def test_an_editor_is_told_that_the_other_machine_cannot_be_reached(short_dir: Path) -> None:
+    """Every request is answered with what ssh says, and never by a daemon of this machine."""
+    async with afar(short_dir) as far:
+        command = far.command("acp", host="nowhere.invalid")
+        environ = {**far.environ, "ACPHOST_SOCKET": str(far.daemon.socket)}
+        async with editor(far.daemon, command=command, environ=environ) as zed:
+            for _ in range(2):
+                error = await zed.error("session/new", cwd=zed.work, mcpServers=[])
+                assert "ssh to nowhere.invalid failed" in error["message"]
+            assert await zed.close() == 0
 
 
 async def test_the_answer_survives_the_ssh_that_carries_it(short_dir: Path) -> None:

@@ -8,6 +8,7 @@ from acphost.cli.quick import quick_options
 PLAIN = [
     ["acp"],
     ["acp", "--agent", "x", "--session=s"],
+    ["acp", "--host", "me@box"],
     ["acp", "--no-autostart", "--socket", "/s", "--state-dir", "/d", "--config=/c"],
 ]
 
