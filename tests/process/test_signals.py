@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from acphost.transport.signals import heeded
+from tests.support.patience import PATIENCE
 
 pytestmark = pytest.mark.anyio
 #: Goes in and out as it is told to on stdin, under signals that come all the time.
@@ -26,7 +27,7 @@ for _ in range(20_000):
 async def test_each_is_told_and_others_are_not() -> None:
     before = signal.getsignal(signal.SIGUSR1)
     try:
-        with heeded([signal.SIGUSR1]) as signals, anyio.fail_after(10):
+        with heeded([signal.SIGUSR1]) as signals, anyio.fail_after(PATIENCE):
             os.kill(os.getpid(), signal.SIGWINCH)
             os.kill(os.getpid(), signal.SIGUSR1)
             assert await anext(signals) is signal.SIGUSR1
