@@ -220,8 +220,9 @@ class Binder:
             self._load_failed(run, status, method, refusal, response=bytes(result))
             return None, f"{method}: {refusal}"
         row.load_status = LoadStatus.LOADED
-        if (rung is Rung.LOAD or replay.count) and kept(row.settings, ADOPTED, bool):
-            row.settings = keep(row.settings, ADOPTED, value=False)
+        if replay.count:
+            # What comes behind the answer repeats the end of it.
+            replay.shown = None
         row.replay_seen, row.replay_count = replay.count > 0, replay.count
         row.replay_seq = replay.last_seq
         if rung is Rung.RESUME:
@@ -309,6 +310,8 @@ class Binder:
         row = self._row
         row.mode, row.continuity_code, row.continuity_reason = mode, code, reason
         row.acp_session_id = acp_session_id
+        if kept(row.settings, ADOPTED, bool):
+            row.settings = keep(row.settings, ADOPTED, value=False)
         self._configurator.opened(result, is_new=kind not in _REOPENED)
         binding_row = BindingRow(
             binding_id=mint("bind"),

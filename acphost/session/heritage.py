@@ -20,6 +20,8 @@ from acphost.wire.event import HOST, Kind
 HISTORY = "history"
 #: Bytes of an earlier conversation that a fork is given at most; the latest turns count.
 FORK_LIMIT = 4 << 20
+#: And so many turns: each is read by itself.
+FORK_TURNS = 1000
 _PAGE = 500
 _PAGE_BYTES = 1 << 20
 _MESSAGES = frozenset({Kind.MESSAGE_USER, Kind.MESSAGE_DELTA})
@@ -42,7 +44,7 @@ async def inherited(reader: Reader, parent: SessionRow, upto_seq: int) -> Inheri
     async for run in ended_runs(reader, parent, upto_seq=upto_seq):
         turn = await _turn(reader, parent, run, room)
         room -= _size(turn)
-        if room < 0:
+        if room < 0 or len(turns) == FORK_TURNS:
             return Inherited([draft for turn in reversed(turns) for draft in turn], is_cut=True)
         turns.append(turn)
     before = [_draft(row, row.payload) async for row in earlier(reader, parent, _KEPT)]

@@ -32,8 +32,45 @@ ON prompt "die"
         assert daemon.prompts() == ["die", "q"]
 
 
+async def test_it_dies_with_all_kinds_of_things_open() -> None:
+    """A question, a form, a command, a call: all are closed, and its session goes on elsewhere."""
+    form = '{"sessionId": "${SESSION}", "mode": "form", "message": "?", "requestedSchema": {}}'
+    command = (
+        '{"sessionId": "${SESSION}", "command": "sh",'
+        ' "args": ["-c", "echo $$ > new; mv new pid; exec sleep 300"]}'
+    )
+    script = f"""
+ON prompt "die"
+    CALL c1 in_progress title=Dig kind=execute
+    PERM c1 yes:allow_once no:reject_once nowait
+    ASK elicitation/create {form} nowait
+    ASK terminal/create {command}
+    GATE ${{DIR}}/go
+    EXIT 3
+ON prompt "recall"
+    RECALL first
+"""
+    async with running_daemon(script, host={"terminals": {"run": "allow"}}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "die")
+        pid = int(await daemon.marked("work/pid"))
+        await daemon.has_event(session, "elicitation.requested")
+        daemon.open("go")
+        ended = await daemon.wait(run)
+
+        assert (ended.status, ended.error_code) == ("interrupted", "agent_exited")
+        await eventually(lambda: not is_alive(pid))
+        assert {each.status for each in await daemon.questions(session, "all")} == {"expired"}
+        (closed,) = await daemon.events(run, "tool.failed")
+        assert closed.synthetic
+        assert (await daemon.get(session)).status == "held"
+        again = await daemon.ask(session, "recall")
+        assert again.continuity in ("resumed", "replay_seen")
+        assert await daemon.text(again) == "die"
+
+
 async def test_its_last_words_are_never_missing() -> None:
-    """Twelve deaths in twelve sessions: code and stderr are always both there."""
+    """Deaths at once in several sessions: code and stderr are always both there."""
     script = 'ON prompt\n    ERR "panic: x\\n"\n    EXIT 3\n'
     restart = {"limit": 100, "window": 1}
     async with running_daemon(script, agent={"process": "per_session", "restart": restart}) as d:

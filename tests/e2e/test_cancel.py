@@ -46,6 +46,44 @@ async def test_an_agent_that_obeys() -> None:
         assert (after.status, after.continuity) == ("completed", "native_live")
 
 
+async def test_what_is_open_is_closed_in_order() -> None:
+    """People's answers first, then the stop; what the agent says then counts."""
+    form = '{"sessionId": "${SESSION}", "mode": "form", "message": "?", "requestedSchema": {}}'
+    script = f"""
+ON prompt "stop me"
+    CALL c1 in_progress title=Dig
+    CALL c2 in_progress title=Fill
+    PERM c1 yes:allow_once no:reject_once id="question" nowait
+    ASK elicitation/create {form} id="form" nowait
+    MARK ${{DIR}}/begun
+    STAY
+ON cancel
+    UPD c1 failed content="stopped by the user"
+    MSG "I was half way."
+    END cancelled
+"""
+    async with running_daemon(script) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "stop me")
+        await daemon.has_event(session, "elicitation.requested")
+        await daemon.cancel(run)
+        ended = await daemon.wait(run)
+
+        assert (ended.status, ended.stop_reason) == ("cancelled", "cancelled")
+        heard = daemon.heard()
+        told = {each["id"]: each["result"] for each in heard if "result" in each}
+        assert told["question"] == {"outcome": {"outcome": "cancelled"}}
+        assert told["form"] == {"action": "cancel"}
+        places = [each.get("method") or each.get("id") for each in heard]
+        stop = places.index("session/cancel")
+        assert max(places.index("question"), places.index("form")) < stop
+        said, left = await daemon.events(run, "tool.failed")
+        assert (payload(said)["toolCallId"], said.synthetic) == ("c1", False)
+        assert (payload(left)["toolCallId"], left.synthetic) == ("c2", True)
+        assert await daemon.text(run) == "I was half way."
+        assert await daemon.questions(session) == []
+
+
 async def test_an_agent_that_does_nothing_is_replaced() -> None:
     """After the grace the turn is closed by force; the session is loaded in a new process."""
     script = """

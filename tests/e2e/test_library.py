@@ -307,6 +307,28 @@ ON load
         ]  # fmt: skip
 
 
+async def test_what_could_not_be_taken_over_is_not_taken_for_history_later() -> None:
+    """The agent does not know it: a new one begins, whose own load is no news."""
+    async with running_daemon(INIT) as daemon:
+        adopted = await daemon.client.adopt("fake", "nobody-knows", str(daemon.work))
+        assert (await daemon.ask(adopted.session_id, "one")).continuity == "load_failed_new"
+        await start_anew(daemon, adopted.session_id)
+        assert (await daemon.ask(adopted.session_id, "two")).continuity == "replay_seen"
+        said = await daemon.history(adopted.session_id, "message.user")
+        assert [payload(event)["content"][0]["text"] for event in said] == ["one", "two"]
+
+
+async def test_an_adopted_history_may_stand_behind_the_answer() -> None:
+    """Some agents answer first: what they tell then is shown all the same."""
+    script = 'ON load\n    BATCH\n        ANSWER {}\n        USER "a"\n        MSG "b"\n'
+    async with running_daemon(script) as daemon:
+        adopted = await daemon.client.adopt("fake", "theirs", str(daemon.work))
+        await daemon.ask(adopted.session_id, "on")
+        past = [event.kind for event in await daemon.history(adopted.session_id)
+                if facts(event).get("history")]  # fmt: skip
+        assert past == ["message.user", "message.delta"]
+
+
 async def test_an_adopted_history_is_told_to_an_agent_that_has_forgotten_it() -> None:
     """What was shown once is the session's own: a cold resume has it in its packet."""
     async with running_daemon(RECALLS) as daemon:
