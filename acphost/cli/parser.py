@@ -1,8 +1,11 @@
 """The command line: commands, their options, and what `--help` says."""
 
 import argparse
+import difflib
+import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import NoReturn
 
 from acphost.cli import keeping
 from acphost.cli.exits import Exit
@@ -18,6 +21,25 @@ exit codes: 0 done; 1 failed; 2 wrong usage; 3 a daemon runs already; 69 no daem
 77 not permitted; 78 configuration; 130 interrupted. `acphost help exits` tells more."""
 
 Options = argparse.Namespace
+_UNKNOWN = re.compile(r"argument COMMAND: invalid choice: '(.*?)' ")
+
+
+class _Parser(argparse.ArgumentParser):
+    """Says in one line that there is no such command; argparse would list all of them."""
+
+    #: By their names, once they are known.
+    commands: Collection[str] = ()
+
+    def error(self, message: str) -> NoReturn:
+        """End the program with 2 and what is wrong."""
+        unknown = _UNKNOWN.match(message)
+        if unknown is None:
+            super().error(message)
+        close = difflib.get_close_matches(unknown[1], self.commands, n=1)
+        hint = f"did you mean `acphost {close[0]}`?" if close else "`acphost --help` lists them"
+        self.exit(Exit.USAGE, f"acphost: error: no command is called {unknown[1]!r}; {hint}\n")
+
+
 Command = Callable[..., argparse.ArgumentParser]
 
 
@@ -53,7 +75,7 @@ def parse(words: Sequence[str]) -> Options:
 def make_parser() -> argparse.ArgumentParser:
     """All commands with their options."""
     shared = _shared_options()
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="acphost",
         description=DESCRIPTION,
         epilog=EXITS,
@@ -64,7 +86,10 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--version", dest="module", action="store_const", const="version", help=version
     )
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND")
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", parser_class=argparse.ArgumentParser
+    )
+    parser.commands = commands.choices
 
     def command(name: str, summary: str, *, module: str | None = None) -> argparse.ArgumentParser:
         added = commands.add_parser(name, help=summary, description=summary, parents=[shared])

@@ -71,7 +71,13 @@ def _print(records: list[ProcessRecord]) -> None:
     started = [below for each in records for below in each.descendants]
     total = sum(each.memory_bytes or 0 for each in records)
     total += sum(below.memory_bytes for below in started)
-    err().line(f"{len(records)} agents, {len(started)} processes below them, {size(total)}")
+    agents, others = _many(len(records), "agent"), _many(len(started), "process")
+    err().line(f"{agents}, {others} below them, {size(total)}")
+
+
+def _many(count: int, what: str) -> str:
+    plural = "es" if what.endswith("s") else "s"
+    return f"{count} {what}{'' if count == 1 else plural}"
 
 
 async def _kill(options: Options) -> Run | RuntimeReset:

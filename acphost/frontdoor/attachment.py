@@ -17,6 +17,7 @@ from acphost.errors import (
     AlreadyResolvedError,
     ConnectionLostError,
     DaemonUnreachableError,
+    InvalidParamsError,
     PermissionNotFoundError,
 )
 from acphost.frontdoor.dialogs import ASKED, SETTLED, Dialogs, Soon, form_answer
@@ -287,6 +288,8 @@ class Attachment:
             await client.respond(question_id, option_id)
         except (AlreadyResolvedError, PermissionNotFoundError):
             return  # somebody was first; the journal tells everybody who
+        except InvalidParamsError:
+            self._dialogs.show_again(question_id)
 
     async def _fill(self, question_id: str, answer: Raw) -> None:
         client = await self._link.client()

@@ -54,6 +54,8 @@ class Dialogs:
         #: Asked, and not settled; the request is what `Editor.withdraw` takes.
         self._open: dict[str, tuple[str, Members]] = {}
         self._shown: dict[str, int] = {}
+        #: Asked a second time after an answer that was none.
+        self._repeated: set[str] = set()
         #: The agent's ids of addresses that were put to people, by ours.
         self._visited: dict[str, Raw] = {}
 
@@ -87,6 +89,12 @@ class Dialogs:
     def show_all(self) -> None:
         """The past is told: what is still open in it is asked now."""
         for question_id in self._open.keys() - self._shown.keys():
+            self._show(question_id)
+
+    def show_again(self, question_id: str) -> None:
+        """The editor chose what was not offered: nobody else may be there to ask. Once."""
+        if question_id in self._open and question_id not in self._repeated:
+            self._repeated.add(question_id)
             self._show(question_id)
 
     def close(self) -> None:

@@ -31,7 +31,7 @@ from acphost.wire.acp_files import (
     WriteTextFileResult,
 )
 from acphost.wire.event import Kind
-from acphost.workspace.reading import Signature, digest_of, read_window
+from acphost.workspace.reading import Signature, digest_of, read_window, too_much
 from acphost.workspace.roots import Place, Roots, place_of, real_path
 from acphost.workspace.writing import Written, write_text
 
@@ -117,6 +117,8 @@ class FileDesk:
         named = _named(params.path)
         text = await self._editors.read(self._session_id, named, params.line, params.limit)
         if text is not None:
+            if len(text.encode()) > settings.max_read_bytes:
+                raise too_much(params.path, settings.max_read_bytes)
             return text, "editor"
         window = await self._in_thread(
             lambda: read_window(

@@ -58,6 +58,14 @@ def read_window(place: Place, *, line: int | None, limit: int | None, max_bytes:
         ) from exc
 
 
+def too_much(path: str, max_bytes: int) -> TooLargeError:
+    """More of a file than one answer may have."""
+    return TooLargeError(
+        f"that is more than {max_bytes} bytes of {path}; ask for a part with `line` and `limit`",
+        limit=max_bytes,
+    )
+
+
 def digest_of(place: Place, *, max_bytes: int | None = None) -> str | None:
     """The sha256 of a whole file; None if there is none, it is no regular one, or too large."""
     found = hashlib.sha256()
@@ -89,11 +97,7 @@ def _lines(file: io.FileIO, skip: int, limit: int | None, max_bytes: int, path: 
             chunk = chunk if limit else chunk[: _end_of(chunk, found)]
         kept += chunk
         if len(kept) > max_bytes:
-            raise TooLargeError(
-                f"that is more than {max_bytes} bytes of {path}; ask for a part with `line` and "
-                "`limit`",
-                limit=max_bytes,
-            )
+            raise too_much(path, max_bytes)
     return bytes(kept)
 
 

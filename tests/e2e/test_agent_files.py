@@ -350,6 +350,24 @@ async def test_an_editor_of_the_session_is_asked_before_the_disk(result: object,
         assert on_disk == (result is None)
 
 
+async def test_what_an_editor_has_is_no_more_than_one_answer_may_be() -> None:
+    """A huge buffer is refused like a huge file."""
+    offer = {"fs": {"readTextFile": True}}
+    host = {"files": {**ALLOWED["files"], "max_read_bytes": 65536}}
+    async with (
+        running_daemon(ASKS, host=host) as daemon,
+        daemon.wire(capabilities=offer) as editor,
+    ):
+        (daemon.work / "a.txt").write_text("disk")
+        session = await daemon.session()
+        await editor.result("events/subscribe", {"scope": {"sessionId": session}, "after": "now"})
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(serve, editor, {"content": "é" * 32769}, [])
+            refused = await answer(daemon, session, "read")
+            tasks.cancel_scope.cancel()
+        assert "more than 65536 bytes" in refused["error"]["message"]
+
+
 async def test_the_daemons_own_files_are_nobodys() -> None:
     """Its store and its secrets, also where the session's folder holds them, and through a link."""
     own = ["state/journal.db", "state/secrets/x.json", "work/link"]

@@ -119,6 +119,20 @@ async def test_a_permission_is_asked_and_the_answer_reaches_the_agent() -> None:
         assert zed.said(session) == "chosen: yes"
 
 
+async def test_an_answer_that_was_not_offered_is_asked_for_once_more() -> None:
+    """Its dialog is gone in the editor: without another the turn would wait for nobody."""
+    async with running_daemon(TURN) as daemon, editor(daemon) as zed:
+        session = await zed.new()
+        request = await zed.begin(session, "ask")
+        first = await zed.question()
+        await zed.choose(first, "whatever")
+        second = await zed.question(after=zed.messages.index(first) + 1)
+        assert second["params"] == first["params"]
+        await zed.choose(second, "no")
+        await zed.answer(request)
+        assert zed.said(session) == "chosen: no"
+
+
 async def test_a_second_prompt_waits_and_a_stop_ends_both() -> None:
     """Both requests stay open; `session/cancel` answers each of them once."""
     async with running_daemon(TURN) as daemon, editor(daemon) as zed:

@@ -64,7 +64,7 @@ async def test_an_agent_with_what_it_started() -> None:
         shown = await say(daemon, "ps")
         assert str(record.pid) in shown.out
         assert "own group" in next(line for line in shown.out.splitlines() if str(away) in line)
-        assert "1 agents, 2 processes below them" in shown.err
+        assert "1 agent, 2 processes below them" in shown.err
         listed = json.loads((await say(daemon, "ps", "--json")).out)["items"]
         assert [each["launchId"] for each in listed] == [record.launch_id]
 

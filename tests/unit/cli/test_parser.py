@@ -37,7 +37,6 @@ def test_a_message_may_be_several_words() -> None:
     "words",
     [
         [],
-        ["nonsense"],
         ["attach"],
         ["ls", "--no-such-option"],
         ["send", "--session", "a", "--continue", "hi"],
@@ -60,3 +59,17 @@ def test_the_fake_agent_reads_its_own_arguments() -> None:
     assert (direct.module, direct.arguments) == ("fake_agent", ["--help", "x"])
     behind = parse(["--socket", "/s", "fake-agent", "script"])
     assert (behind.module, behind.arguments) == ("fake_agent", ["script"])
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"), [("stauts", "did you mean `acphost status`?"), ("zzz", "lists them")]
+)
+def test_a_command_that_is_not_there_is_one_line(
+    word: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        parse([word])
+    assert ended.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert repr(word) in line
+    assert hint in line
