@@ -4,6 +4,7 @@ A call is open from its first mention; once it has ended only a new announcement
 it again, as another occurrence. A call is named by its turn, its id and its occurrence.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -16,6 +17,8 @@ from acphost.wire.event import Kind
 _ENDS = frozenset({Kind.TOOL_COMPLETED, Kind.TOOL_FAILED})
 #: A longer input, or content, is not remembered: then nobody can tell what the call is about.
 REMEMBERED = 65_536
+#: Of more calls than this in one turn, what the older ones were about is not remembered either.
+FRESH = 1000
 
 
 class Followed(NamedTuple):
@@ -60,6 +63,11 @@ class Call:
         self.locations = self._kept_list(report.locations, self.locations)
         self.content = self._kept_list(report.content, self.content)
 
+    def fade(self) -> None:
+        """Too many came after it; who is to tell what it is about has to look into the journal."""
+        self.is_known_whole = False
+        self.forget()
+
     def forget(self) -> None:
         """It has ended: what it was about is in the journal."""
         self.raw_input = self.locations = self.content = None
@@ -86,6 +94,7 @@ class CallBook:
         self._turn_id = turn_id
         self._calls: dict[str, Call] = {}
         self._open: dict[str, Call] = {}
+        self._fresh: deque[Call] = deque()
         self._ended: set[str] = set()
         self._claimed: set[str] = set()
 
@@ -108,6 +117,9 @@ class CallBook:
         if call is None or (has_ended and kind == Kind.TOOL_STARTED):
             occurrence = 1 if call is None else call.occurrence + 1
             call = self._calls[tool_call_id] = Call(self._turn_id, tool_call_id, occurrence)
+            self._fresh.append(call)
+            if len(self._fresh) > FRESH:
+                self._fresh.popleft().fade()
             self._ended.discard(tool_call_id)
             has_ended = False
         if report is not None:

@@ -46,6 +46,8 @@ class Claims:
     def take(self, kind: str, report: ToolReport) -> None:
         """A call was announced, changed or ended."""
         call = report.tool_call_id
+        if call not in self._open and len(self._open) >= MAX_CLAIMS:
+            return
         if report.kind is not None:
             self._kinds[call] = report.kind
         named = self._open.setdefault(call, {})

@@ -20,6 +20,7 @@ from acphost.errors import (
     InvalidParamsError,
     OverloadedError,
     TerminalNotFoundError,
+    TooLargeError,
 )
 from acphost.ids import Clock, mint
 from acphost.journal.rows import ProcessRow, SessionRow
@@ -40,6 +41,8 @@ from acphost.workspace.terminal import Terminal, argv_of, exit_status, start
 
 #: Of the output, the end that the journal keeps.
 SHOWN = 16_384
+#: Of one word of a command line; Linux takes no longer one, and it would be kept with the job.
+MAX_WORD = 131_071
 #: Of a command line, what stands in titles.
 TITLE = 200
 
@@ -169,6 +172,8 @@ class TerminalDesk:
         self, params: CreateTerminal, settings: TerminalSettings, asked: AgentRequest
     ) -> str:
         args = params.args or []
+        if max(map(len, (params.command, *args))) > MAX_WORD:
+            raise TooLargeError(f"no system starts a command with a word of over {MAX_WORD} bytes")
         line = shlex.join([params.command, *args]) if args else params.command
         cwd = await self._folder(params.cwd)
         names = [each.name for each in params.env or ()]

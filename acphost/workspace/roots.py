@@ -9,8 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from acphost.errors import InvalidParamsError, PathNotGrantedError
+from acphost.errors import InvalidParamsError, PathNotGrantedError, TooLargeError
 
+#: Of a path that other programs can use; folder by folder one could go deeper.
+MAX_PATH = 4095
 CURE = "grant it with `acphost grants add`, or name it in the session's additionalDirectories"
 
 
@@ -62,9 +64,14 @@ class Roots:
 
 
 def real_path(path: str) -> str:
-    """Where an absolute path leads. Raises InvalidParamsError."""
+    """Where an absolute path leads.
+
+    Raises InvalidParamsError, PathNotGrantedError, TooLargeError.
+    """
     if not path.startswith("/"):
         raise InvalidParamsError(f"expected an absolute path, got {path!r} - at `$.path`")
+    if len(path.encode(errors="replace")) > MAX_PATH:
+        raise TooLargeError(f"a path has {MAX_PATH} bytes at most: {path[:200]}…")
     try:
         return os.path.realpath(path)
     except ValueError as exc:  # a NUL in it

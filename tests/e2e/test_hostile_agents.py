@@ -299,3 +299,32 @@ ON prompt "paths"
         daemon.open("go")
 
         assert (await daemon.wait(run)).status == "completed"
+
+
+async def test_a_path_that_no_other_program_could_follow() -> None:
+    """Folder by folder it could be made, and nobody could delete it then."""
+    script = f"""
+ON prompt
+    ASK fs/write_text_file {{"sessionId": "${{SESSION}}", "path": "${{DIR}}/work/{"a/" * 2500}x",
+        "content": "x"}} save=${{DIR}}/said
+"""
+    async with running_daemon(script, host={"files": {"write": "allow"}}) as daemon:
+        await daemon.ask(await daemon.session(), "go")
+
+        assert "too_large" in await daemon.marked("said")
+        assert not list(daemon.work.iterdir())
+
+
+async def test_a_command_that_no_system_can_start() -> None:
+    """A word of it is too long: refused in a few words, and not kept."""
+    script = f"""
+ON prompt
+    ASK terminal/create {{"sessionId": "${{SESSION}}",
+        "command": "{"z" * 140_000}"}} save=${{DIR}}/said
+"""
+    async with running_daemon(script, host={"terminals": {"run": "allow"}}) as daemon:
+        run = await daemon.ask(await daemon.session(), "go")
+
+        assert run.status == "completed"
+        assert "too_large" in await daemon.marked("said")
+        assert sum(len(bytes(event.payload)) for event in await daemon.events(run)) < 5000

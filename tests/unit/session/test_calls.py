@@ -4,7 +4,7 @@ import json
 
 from msgspec import Raw
 
-from acphost.session.calls import REMEMBERED, CallBook
+from acphost.session.calls import FRESH, REMEMBERED, CallBook
 from acphost.wire.acp import ToolReport
 from acphost.wire.event import Kind
 
@@ -83,3 +83,18 @@ def test_the_same_object_as_long_as_nothing_changes() -> None:
     first = calls.follow(Kind.TOOL_STARTED, "a", ToolReport(tool_call_id="a", title="t"))
     second = calls.follow(Kind.TOOL_UPDATED, "a")
     assert first.host is second.host
+
+
+def test_of_very_many_calls_the_older_ones_fade() -> None:
+    """Each is still open and has its key; what it was about is not remembered without end."""
+    book = CallBook("t")
+    for number in range(FRESH + 5):
+        report = ToolReport(tool_call_id=f"c{number}", title="T", raw_input=Raw(b'{"command":"x"}'))
+        book.follow(Kind.TOOL_STARTED, report.tool_call_id, report)
+
+    first, last = book.find("c0"), book.find(f"c{FRESH + 4}")
+    assert first is not None
+    assert last is not None
+    assert len(book) == FRESH + 5
+    assert (first.raw_input, first.is_known_whole, first.title) == (None, False, "T")
+    assert (last.raw_input, last.is_known_whole) == (Raw(b'{"command":"x"}'), True)
