@@ -1,14 +1,16 @@
 """Kinds of agents are found by their files: shipped ones, and those beside the configuration."""
 
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from acphost.errors import RemoteError
 from acphost.provider.agents.hermes import Hermes
 from acphost.provider.runtimes import traits_of
-from acphost.provider.traits import Traits, UnusableTraits
+from acphost.provider.traits import Traits, TurnFacts, UnusableTraits
 from acphost.settings.runtimes import is_runtime, known_runtimes
 
 SHIPPED = ["acp", "api_chat", "chat_only", "hermes", "reasonix"]
@@ -97,3 +99,14 @@ def test_a_file_that_is_gone_says_so(tmp_path: Path) -> None:
     traits = traits_of("owl", str(tmp_path))
     assert isinstance(traits, UnusableTraits)
     assert "no runtime 'owl'" in traits.reason
+
+
+def test_the_example_for_a_new_agent_is_all_it_takes(tmp_path: Path, put: Put) -> None:
+    page = (Path(__file__).parents[3] / "CONTRIBUTING.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    put("owl.py", example)
+    owl = traits_of("owl", str(tmp_path))
+    assert owl.provider == "acp_owl"
+    moults = TurnFacts("", RemoteError(-32603, "moulting", None), False, False, 0, None)
+    assert owl.judge_turn(moults).rebind == "moulting"
+    assert owl.judge_turn(moults._replace(error=None, stop_reason="end_turn")).rebind is None
