@@ -47,7 +47,12 @@ class Pending:
         on_answer = self._open.pop(request_id, None)
         if on_answer is None:
             return False
-        on_answer(answer)
+        try:
+            on_answer(answer)
+        except Exception:
+            # It is ours who failed, and nobody answers twice: `fail_all` ends the wait.
+            self._open[request_id] = on_answer
+            raise
         return True
 
     def stray(self, request_id: RequestId) -> Stray:

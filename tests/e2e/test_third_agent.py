@@ -137,6 +137,18 @@ async def test_a_file_that_is_broken_breaks_its_agent_alone() -> None:
         assert (await daemon.ask(session, "and now?")).status == "completed"
 
 
+async def test_a_mistake_in_a_judgement_ends_no_turn_and_no_session() -> None:
+    """It is logged, and the turn is judged as that of any agent."""
+    wrong = '        raise ValueError("oops")\n        if facts.error is not None and'
+    async with running_daemon(SCRIPT, prepare=with_owl) as daemon:
+        text = OWL.replace("        if facts.error is not None and", wrong)
+        traits_file(daemon).write_text(text)
+        session = await daemon.session()
+        assert (await daemon.ask(session, "one")).status == "completed"
+        assert (await daemon.ask(session, "moult")).error_code == "agent_error"
+        assert "traits_failed" in daemon.log()
+
+
 async def test_a_word_without_a_file_is_a_mistake_until_there_is_one() -> None:
     """The mistake names the kinds there are; the file alone, dropped later, cures it."""
     async with running_daemon(SCRIPT) as daemon:

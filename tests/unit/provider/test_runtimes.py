@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from msgspec import Raw
 
 from acphost.errors import RemoteError
 from acphost.provider.agents.hermes import Hermes
@@ -93,6 +94,22 @@ def test_a_file_that_cannot_be_used_says_why(
     assert told in traits.reason
     (finding,) = traits.inspect_home({})
     assert finding.message == traits.reason
+
+
+@pytest.mark.parametrize(
+    "body", ["raise ValueError('oops')", "return None", "return facts.nothing"]
+)
+def test_a_judgement_that_fails_is_that_of_the_protocol(
+    body: str, tmp_path: Path, put: Put
+) -> None:
+    judge = f"    def judge_turn(self, facts):\n        {body}\n"
+    count = "    def usage_of(self, method, params):\n        return None\n"
+    put("owl.py", OWL + judge + count)
+    owl = traits_of("owl", str(tmp_path))
+    ended = TurnFacts("end_turn", None, False, False, 1, "hi")
+    assert owl.judge_turn(ended).outcome == "completed"
+    assert owl.usage_of("x", Raw(b"{}")) is None
+    assert owl.provider == "acp_owl"
 
 
 def test_a_file_that_is_gone_says_so(tmp_path: Path) -> None:

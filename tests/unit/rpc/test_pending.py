@@ -82,3 +82,20 @@ def test_a_callback_may_ask_again() -> None:
     number = pending.register(lambda _: got.append(OK) if pending.register(got.append) else None)
     assert pending.settle(number, OK)
     assert len(pending) == 1
+
+
+def test_who_fails_over_an_answer_is_told_of_the_lost_connection() -> None:
+    pending = Pending()
+    got: list[Answer] = []
+
+    def stumble(answer: Answer) -> None:
+        got.append(answer)
+        if answer is OK:
+            raise ValueError("a mistake of ours")
+
+    number = pending.register(stumble)
+    with pytest.raises(ValueError, match="a mistake"):
+        pending.settle(number, OK)
+    lost = ConnectionLostError("it has gone")
+    pending.fail_all(lost)
+    assert got == [OK, lost]
