@@ -46,6 +46,8 @@ _MISTAKES = re.compile(
     r"Traceback|session_failed|agent_failed|internal_error|connection_failed|request_failed"
     r"|blocking_call"
 )
+#: The daemon with an eye on what may keep its loop waiting.
+_UNBLOCKED = [sys.executable, str(Path(__file__).with_name("unblocked.py"))]
 #: What an agent records of a host that does not keep to the protocol.
 _FAULTS = {"violation", "error", "garbage"}
 _WATCHED = "EXPECT one-prompt\nEXPECT one-load\n"
@@ -64,7 +66,7 @@ class Daemon:
         self.flags = ["--config", str(folder), "--socket", str(self.socket)]
         self.flags += ["--state-dir", str(self.state)]
         #: A program that becomes the daemon after it has set limits, say.
-        self.wrapper: list[str] = []
+        self.wrapper: list[str] = [*_UNBLOCKED]
         self.seen: list[Event] = []
         #: Entries in an agent's record that are no fault in this test.
         self.expected: set[str] = set()
