@@ -66,11 +66,39 @@ async def _here(
     async with AsyncExitStack() as stack:
         try:
             client = await stack.enter_async_context(connected(path))
-        except DaemonUnreachableError:
+        except DaemonUnreachableError as exc:
             if not await _has_started(options, path):
-                raise
+                pid = stranded(options)
+                if pid is None:
+                    raise
+                raise DaemonUnreachableError(
+                    f"the daemon (pid {pid}) is at work, but its socket {path} was removed; "
+                    "`acphost stop` ends it, and any command starts it again",
+                    path=str(path),
+                    pid=pid,
+                ) from exc
             client = await stack.enter_async_context(connected(path))
         yield client
+
+
+def stranded(options: argparse.Namespace) -> int | None:
+    """The pid of the daemon that these options lead to, if the file of its socket has gone."""
+    from acphost.transport.lock import stranded_daemon
+
+    state_dir = _state_dir_of(options)
+    return None if state_dir is None else stranded_daemon(state_dir, socket_of(options))
+
+
+def _state_dir_of(options: argparse.Namespace) -> Path | None:
+    """Where that daemon keeps its state; None: a socket was named, and nobody has said."""
+    named = getattr(options, "state_dir", None) or os.environ.get("ACPHOST_STATE_DIR")
+    if not named and (options.socket or os.environ.get("ACPHOST_SOCKET")):
+        return None
+    from acphost.settings.load import load_sound_settings
+    from acphost.transport.paths import default_state_dir
+
+    named = named or load_sound_settings(flags=vars(options), environ=os.environ).settings.state_dir
+    return Path(named).expanduser().absolute() if named else default_state_dir(os.environ)
 
 
 async def _has_started(options: argparse.Namespace, path: Path) -> bool:
@@ -78,17 +106,11 @@ async def _has_started(options: argparse.Namespace, path: Path) -> bool:
 
     It has its lock long before its socket: what the last one left is put right in between.
     """
-    is_elsewhere = options.socket or os.environ.get("ACPHOST_SOCKET")
-    if is_elsewhere and not os.environ.get("ACPHOST_STATE_DIR"):
-        return False  # whose state that daemon would have, nobody has said
-    from acphost.settings.load import load_sound_settings
     from acphost.transport.lock import starting_daemon
-    from acphost.transport.paths import default_state_dir
 
-    named = load_sound_settings(flags=vars(options), environ=os.environ).settings.state_dir
-    state_dir = Path(named) if named else default_state_dir(os.environ)
-    holder = starting_daemon(state_dir)
-    if holder is None:
+    state_dir = _state_dir_of(options)
+    holder = None if state_dir is None else starting_daemon(state_dir)
+    if state_dir is None or holder is None:
         return False
     err().line(f"the daemon (pid {holder}) is starting; waiting for it …", "dim")
     with anyio.move_on_after(_START_PATIENCE):

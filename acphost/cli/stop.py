@@ -1,19 +1,20 @@
 """`acphost stop`: end the daemon, and wait until it is gone."""
 
 import os
+import signal
 import time
 from contextlib import suppress
 
 import anyio
 
-from acphost.cli.daemon import all_sessions, reach
+from acphost.cli.daemon import all_sessions, reach, stranded
 from acphost.cli.exits import Exit
 from acphost.cli.parser import Options
 from acphost.cli.screen import err, short
 from acphost.client.client import Client
-from acphost.errors import AcpHostError, ConnectionLostError
+from acphost.errors import AcpHostError, ConnectionLostError, DaemonUnreachableError
 from acphost.service.choice import manager_of
-from acphost.transport.processes import Process, birth, is_alive, wait_gone
+from acphost.transport.processes import Process, birth, is_alive, send, wait_gone
 
 #: Running turns may take a while to end; a silent wait looks like a hang.
 _SPEAK_AFTER = 1.0
@@ -29,12 +30,21 @@ def run(options: Options) -> int:
 
 async def _stop(options: Options) -> int:
     pen, began = err(), time.monotonic()
-    async with reach(options) as client:
-        pid = client.info.host_info.pid
-        daemon = Process(pid, birth(pid) or "")
-        waits_for = await _at_work(client)
-        with suppress(ConnectionLostError):  # it may be quicker to go than to answer
-            await client.shutdown(force=options.force)
+    try:
+        async with reach(options) as client:
+            pid = client.info.host_info.pid
+            daemon = Process(pid, birth(pid) or "")
+            waits_for = await _at_work(client)
+            with suppress(ConnectionLostError):  # it may be quicker to go than to answer
+                await client.shutdown(force=options.force)
+    except DaemonUnreachableError:
+        lost = None if options.host is not None else stranded(options)
+        if lost is None:
+            raise
+        pid, daemon, waits_for = lost, Process(lost, birth(lost) or ""), []
+        # The second is what `--force` asks for.
+        for _ in range(1 + options.force):
+            send(daemon, signal.SIGTERM)
     await wait_gone([daemon], _SPEAK_AFTER)
     if is_alive(daemon):
         cure = "" if options.force else "; `acphost stop --force` does not wait"

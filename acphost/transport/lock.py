@@ -59,13 +59,23 @@ class StateLock:
 def starting_daemon(state_dir: Path) -> int | None:
     """The pid of the daemon that has the lock and serves no clients yet."""
     holder = lock_holder(state_dir)
-    if holder is None:
-        return None
+    return holder if holder is not None and _announced(state_dir) == "" else None
+
+
+def stranded_daemon(state_dir: Path, socket: Path) -> int | None:
+    """The pid of the daemon that serves clients at `socket` and whose file there has gone."""
+    holder = lock_holder(state_dir)
+    is_its = holder is not None and _announced(state_dir) == str(socket)
+    return holder if is_its and not os.path.lexists(socket) else None
+
+
+def _announced(state_dir: Path) -> str | None:
+    """The socket that is written down beside the lock; empty: none yet."""
     try:
         lines = (state_dir / LOCK_NAME).read_bytes().splitlines()
     except OSError:
         return None
-    return holder if len(lines) < 2 else None
+    return os.fsdecode(lines[1]) if len(lines) > 1 else ""
 
 
 def lock_holder(state_dir: Path) -> int | None:

@@ -62,15 +62,21 @@ async def test_at_its_end_it_removes_no_file_but_its_own() -> None:
 
 
 async def test_without_its_file_it_can_still_be_stopped() -> None:
-    """The file was deleted under it: the commands say that nobody answers, a signal ends it."""
+    """The file was deleted under it: the commands say so, and `stop` ends it by its pid."""
     async with running_daemon() as daemon:
         await daemon.ask(await daemon.session(), "hi")
         daemon.socket.unlink()
-        assert (await acphost(daemon.socket, "status")).code == 69
+        status = await acphost(daemon.socket, "--state-dir", str(daemon.state), "status")
+        assert status.code == 69
+        assert f"pid {daemon.pid}) is at work, but its socket" in status.err
+        elsewhere = await acphost(daemon.socket, "stop")
+        assert elsewhere.code == 69
         second = daemon.launch()
         await eventually(lambda: second.poll() is not None)
         assert second.returncode == 3
-        await daemon.stop()
+        stopped = await acphost(daemon.socket, "--state-dir", str(daemon.state), "stop")
+        assert (stopped.code, await daemon.exit_code()) == (0, 0)
+        assert f"stopped (pid {daemon.pid})" in stopped.err
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user for this")
