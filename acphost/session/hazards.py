@@ -47,7 +47,7 @@ class Hazards:
 
         Raises PermissionDeniedError.
         """
-        hazard = self._traits.hazard_of(self._row.cwd)
+        hazard = await anyio.to_thread.run_sync(self._traits.hazard_of, self._row.cwd)
         if hazard is None:
             return True
         digest = await anyio.to_thread.run_sync(_digest, hazard.path)

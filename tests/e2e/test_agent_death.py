@@ -3,6 +3,7 @@
 import os
 import shlex
 import signal
+from datetime import datetime
 
 from tests.support.config import STUBBORN
 from tests.support.daemon import eventually, is_alive, payload, running_daemon
@@ -27,6 +28,9 @@ ON prompt "die"
         (ended,) = await daemon.events(run, "run.interrupted")
         assert payload(ended)["exitCode"] == 3
         assert "panic: x" in payload(ended)["stderr"]
+        (said,) = await daemon.events(run, "message.delta")
+        took = datetime.fromisoformat(ended.created_at) - datetime.fromisoformat(said.created_at)
+        assert took.total_seconds() < 1
         assert await daemon.text(run) == "a"
         assert after.status == "completed"
         assert daemon.prompts() == ["die", "q"]

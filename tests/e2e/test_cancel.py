@@ -338,6 +338,28 @@ ON prompt "stop me"
         assert (await daemon.ask(session, "q")).status == "completed"
 
 
+async def test_a_prompt_that_its_agent_never_reads_is_shown_and_can_be_stopped() -> None:
+    """It reads no more, and two megabytes wait for it: quiet, stopped by force, then well again."""
+    script = """
+ON new ONCE
+    NEW S1
+    STOPREADING
+    MARK ${DIR}/deaf
+"""
+    async with running_daemon(script, agent={**STUBBORN, "quiet_after": 0.3}) as daemon:
+        session = await daemon.session(start=True)
+        await daemon.marked("deaf")
+        run = await daemon.client.create_run("x" * (2 << 20), session_id=session)
+        quiet = await daemon.is_status(session, "quiet")
+        assert quiet.active_run_id == run.host_run_id
+        await daemon.cancel(run)
+        ended = await daemon.wait(run)
+        assert ended.status == "cancelled"
+        assert "binding was ended" in (ended.error or "")
+        assert (await daemon.ask(session, "q")).status == "completed"
+        assert daemon.prompts() == ["q"]
+
+
 async def test_nothing_of_the_agent_is_left_after_a_forced_stop() -> None:
     """The group goes, and a grandchild that made a session of its own and ignores TERM."""
     script = """

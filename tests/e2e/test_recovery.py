@@ -262,29 +262,28 @@ async def _ignoring_loss(work: object, client: Client) -> None:
 
 
 async def test_agents_of_a_killed_daemon_are_ended_at_the_next_start() -> None:
-    """They ignore the end of their input, TERM too, and one has left its group: all are gone."""
+    """Three ignore the end of their input, and TERM, and what they started left their groups."""
     script = """
 IGNORE TERM
 ON prompt
-    SPAWN ${DIR}/far-x setsid ignore-term hold
-    MARK ${DIR}/begun
+    SPAWN ${DIR}/far-${PROMPT} setsid ignore-term hold
+    MARK ${DIR}/begun-${PROMPT}
     GATE ${DIR}/never
 ON eof
     STAY
 """
-    async with running_daemon(script, agent=STUBBORN) as daemon:
-        session = await daemon.session()
-        await daemon.send(session, "work")
-        await daemon.marked("begun")
-        far = int(await daemon.marked("far-x"))
-        (agent,) = daemon.launches()
+    async with running_daemon(script, agent={**STUBBORN, "process": "per_session"}) as daemon:
+        for name in ("x", "y", "z"):
+            await daemon.send(await daemon.session(), name)
+            await daemon.marked(f"begun-{name}")
+        agents = daemon.launches()
+        assert len(agents) == 3
+        family = [*agents, *[int(await daemon.marked(f"far-{name}")) for name in "xyz"]]
         await daemon.kill()
-        assert is_alive(agent)
-        assert is_alive(far)
+        assert all(map(is_alive, family))
         await daemon.start()
 
-        assert not is_alive(agent)
-        assert not is_alive(far)
+        assert not any(map(is_alive, family))
 
 
 @pytest.mark.skipif(

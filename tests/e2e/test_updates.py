@@ -269,7 +269,19 @@ ON prompt
 async def test_line_separators_are_no_line_ends() -> None:
     """U+2028 and its kin inside a text, lines that end in CR LF: one message, exactly that text."""
     text = "a\u2028b\u2029c\u0085d\x1ce"
+    call = json.dumps(
+        {"sessionUpdate": "tool_call", "toolCallId": "c", "title": text, "status": "completed",
+         "content": [{"type": "content", "content": {"type": "text", "text": text}}]},
+        ensure_ascii=False,
+    )  # fmt: skip
+    message = '{"method":"session/update","params":{"sessionId":"${SESSION}","update":CALL}}'
+    message = message.replace("CALL", call)
     script = 'EOL crlf\nON prompt\n    MSG "a\\u2028b\\u2029c\\u0085d\\x1ce"\n    MSG ${PROMPT}\n'
+    escaped = "".join(
+        letter if letter.isascii() and letter != "\\" else f"\\u{ord(letter):04x}"
+        for letter in message
+    )
+    script += f"    RAW '{escaped}\\r\\n'\n"
     async with running_daemon(script) as daemon, daemon.wire() as wire:
         session = await daemon.session()
         run = await daemon.ask(session, text)
@@ -279,6 +291,11 @@ async def test_line_separators_are_no_line_ends() -> None:
         result = await wire.result("run/events", {"hostRunId": run.host_run_id})
         said = [event for event in result["events"] if event["kind"] == "message.delta"]
         assert said[0]["payload"]["content"]["text"] == text
+        (call,) = [event for event in result["events"] if event["kind"] == "tool.completed"]
+        assert call["payload"]["title"] == text
+        assert call["payload"]["content"][0]["content"]["text"] == text
+        renamed = await wire.result("session/rename", {"sessionId": session, "title": text})
+        assert renamed["title"].replace(" ", "") == "abcde" or renamed["title"] == text
 
 
 async def test_bytes_that_are_no_text() -> None:

@@ -16,6 +16,7 @@ import pytest
 from acphost.errors import ConnectionLostError, DaemonUnreachableError, SocketPathError
 from acphost.transport import dial, unix
 from acphost.transport.dial import MAX_PATH
+from acphost.transport.paths import default_socket_path
 from acphost.transport.unix import SocketStream
 from tests.support.patience import PATIENCE
 
@@ -174,6 +175,61 @@ def test_the_longest_path_works_and_one_byte_more_is_refused(short_dir: Path) ->
     message = refusal(short_dir / f"{name}x")
     assert str(MAX_PATH + 1) in message
     assert "--socket" in message
+
+
+@pytest.mark.parametrize("letter", ["h", "é"])
+@pytest.mark.parametrize("length", [60, 80, 95, 103, 104, 107, 108, 140])
+async def test_client_and_daemon_agree_however_long_the_way_is(
+    short_dir: Path, length: int, letter: str
+) -> None:
+    """In bytes: one finds the other, or both give the same reason."""
+    letters, rest = divmod(length - len(os.fsencode(short_dir)) - 1, len(letter.encode()))
+    home = short_dir / (letter * letters + "x" * rest)
+    assert len(os.fsencode(home)) == length
+    home.mkdir(mode=0o700)
+    for path in (home / "s", default_socket_path({"XDG_RUNTIME_DIR": str(home)})):
+        refused: list[str] = []
+        listener = None
+        try:
+            listener = unix.bind(path)
+        except SocketPathError as exc:
+            refused.append(str(exc))
+        try:
+            with await dial.connect(path) as stream:
+                assert stream.peer_uid == os.geteuid()
+        except SocketPathError as exc:
+            refused.append(str(exc))
+        if listener is not None:
+            assert refused == []
+            listener.close()
+        else:
+            assert len(os.fsencode(path)) > MAX_PATH
+            assert refused[0] == refused[1]
+            assert "ACPHOST_SOCKET" in refused[0]
+
+
+def test_between_bind_and_listen_nobody_else_can_connect_either(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The socket is looked at when it has a name and does not listen yet."""
+    seen: list[int] = []
+    really = os.umask
+
+    def umask(mask: int) -> int:
+        if path.exists():
+            seen.append(stat.S_IMODE(path.stat().st_mode))
+            with socket.socket(socket.AF_UNIX) as early, pytest.raises(ConnectionRefusedError):
+                early.connect(str(path))
+        return really(mask)
+
+    before = really(0)
+    monkeypatch.setattr(os, "umask", umask)
+    try:
+        unix.bind(path).close()
+    finally:
+        monkeypatch.undo()
+        os.umask(before)
+    assert seen == [0o600]
 
 
 # -- connections ----------------------------------------------------------------------------------

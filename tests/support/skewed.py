@@ -23,6 +23,7 @@ def set_clock(offset: Callable[[], float]) -> None:
 def main() -> None:
     """Set the clock, and be what follows."""
     _, offset, _, *rest = sys.argv
+    sys.path[0] = str(Path(__file__).parents[2])  # the sources that this file belongs to
     set_clock(lambda: float(Path(offset).read_text()))
     if rest[0] == "-m":
         sys.argv = rest[1:]
