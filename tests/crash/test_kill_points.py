@@ -52,6 +52,13 @@ Record = Callable[[str, object], None]
 async def busy_until_killed(daemon: Daemon) -> str:
     """Everything that a death can leave open; returns the session with a queue."""
     client = daemon.client
+    unresolved = await daemon.session()
+    await daemon.is_running(await daemon.send(unresolved, "stuck"))
+    await daemon.restart()
+    await daemon.ask(await daemon.session("broken"), "hello")
+    resting = await daemon.session()
+    await client.queue_hold(resting, "lunch")
+    await daemon.send(resting, "after lunch")
     queueing = await daemon.session()
     await daemon.send(queueing, "work")
     await daemon.question(queueing)
@@ -99,7 +106,7 @@ async def test_a_start_that_is_killed_half_way_is_made_good_by_the_next(
     record_property: Record,
 ) -> None:
     """After every write of reconciliation, once and again: the same end as without any kill."""
-    others, agent = {"slow": SLOW}, {"cancel_grace": 60}
+    others, agent = {"slow": SLOW, "broken": "EXIT 1\n"}, {"cancel_grace": 60}
     async with running_daemon(
         SCRIPT, others=others, agent=agent, check=False, follow=False
     ) as daemon:
@@ -107,9 +114,12 @@ async def test_a_start_that_is_killed_half_way_is_made_good_by_the_next(
         saved = SavedState(daemon)
         await daemon.start()
         expected = picture(daemon)
-        assert [run["status"] for run in expected["runs"]].count("interrupted") == 2
+        assert [run["status"] for run in expected["runs"]].count("interrupted") == 3
         assert {run["error_code"] for run in expected["runs"]} == {
-            None, "host_restarted", "cancel_unconfirmed",
+            None, "host_restarted", "cancel_unconfirmed", "agent_unavailable",
+        }  # fmt: skip
+        assert {row["held_reason"] for row in expected["sessions"]} == {
+            None, "host_restarted", "user: lunch",
         }  # fmt: skip
         await daemon.kill()
         assert marked_processes(daemon.launch_ids()) == []
@@ -133,12 +143,20 @@ async def test_a_start_that_is_killed_half_way_is_made_good_by_the_next(
         points.disarm()
         await daemon.start()
         await daemon.client.queue_release(queueing)
-        for run in daemon.journal.query("SELECT run_id FROM runs WHERE status = 'pending'"
-                                        " AND agent_id = 'fake'"):  # fmt: skip
-            ended = await daemon.client.wait(run["run_id"])
+        for item in await daemon.queue(queueing):
+            ended = await daemon.client.wait(item.run_id)
             assert ended.status == "completed"
-        assert daemon.prompts() == ["work", "stuck", "hello", "later 0", "later 1", "later 2"]
+        assert daemon.prompts() == [
+            "stuck", "work", "stuck", "hello", "later 0", "later 1", "later 2",
+        ]  # fmt: skip
         assert daemon.prompts("slow") == []
+        for agent_id in ("slow", "broken"):
+            daemon.rewrite("", agent_id)
+        await daemon.client.reload()
+        for row in expected["sessions"]:
+            await daemon.client.queue_release(row["session_id"])
+            last = await daemon.ask(row["session_id"], "and on")
+            assert last.status == "completed", (row, last)
         await daemon.stop()
         sound(daemon)
         assert daemon.left_behind() == []

@@ -4,6 +4,7 @@ import hashlib
 import os
 import socket
 import stat
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,26 @@ def test_a_window_of_a_big_file_needs_no_more_than_the_window(root: Path) -> Non
     assert read(root, "big", 399_999, 3) == "000399998 xxxxxxxxx\n000399999 xxxxxxxxx\n"
     with pytest.raises(TooLargeError, match="`line` and `limit`"):
         read(root, "big")
+
+
+def test_three_lines_of_three_hundred_megabytes_cost_what_three_lines_do(root: Path) -> None:
+    """Memory does not grow with the file, and lines are counted to the end."""
+    lines = 3_000_000
+    with (root / "huge").open("wb") as file:
+        for _ in range(lines // 10_000):
+            file.write((b"x" * 99 + b"\n") * 10_000)
+        file.seek(-300, os.SEEK_END)
+        for number in (1, 2, 3):
+            file.write(b"%099d\n" % number)
+    tracemalloc.start()
+    try:
+        found = read(root, "huge", lines - 1, 3)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert found == f"{2:099d}\n{3:099d}\n"
+    assert peak < 8 << 20
+    (root / "huge").unlink()
 
 
 def test_what_is_no_text_or_no_file_is_named(root: Path) -> None:
