@@ -7,9 +7,9 @@ from statistics import median
 import anyio
 import pytest
 
-from tests.process.test_disk_full import chunks
 from tests.support import slow_disk
 from tests.support.daemon import Daemon, running_daemon
+from tests.support.steps import chunks
 
 pytestmark = pytest.mark.timeout(90)
 
