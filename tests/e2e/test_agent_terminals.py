@@ -190,8 +190,10 @@ async def test_commands_of_a_killed_daemon_are_ended_by_the_next() -> None:
     """And are shown as ended: nobody knows how."""
     steps = script(create(TREE), "    STAY")
     async with running_daemon(steps, host=ALLOWED) as daemon:
-        run = await daemon.send(await daemon.session(), "run")
+        session = await daemon.session()
+        run = await daemon.send(session, "run")
         pids = await tree(daemon)
+        await daemon.has_event(session, "job.started")  # the kill is not to come before it is kept
         await daemon.restart()
 
         await eventually(lambda: not any(map(is_alive, pids)))
