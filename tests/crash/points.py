@@ -3,10 +3,12 @@
 import os
 import shutil
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from acphost.archive.fsck import check_store
+from acphost.errors import ConnectionLostError
 from tests.support.daemon import Daemon
 
 _LETHAL = Path(__file__).with_name("lethal.py")
@@ -53,10 +55,17 @@ class Points:
         yield from chosen
 
     async def lives(
-        self, most: int, begin: Callable[[], None], *, all_there: bool = False
+        self,
+        most: int,
+        begin: Callable[[], None],
+        *,
+        all_there: bool = False,
+        spur: Callable[[], Awaitable[object]] | None = None,
     ) -> AsyncIterator[int]:
         """Lives that ended at their points, each begun by `begin`; it ends with the first that
         did not, or, where a point may come long after the start, behind `most`, all of them there.
+
+        `spur` asks the daemon for what leads there, where it does not come by itself.
         """
         for number in self.numbers(most):
             if all_there and number > most:
@@ -64,6 +73,9 @@ class Points:
             begin()
             self.arm(number)
             came_up = await self._daemon.comes_up()
+            if came_up and spur is not None:
+                with suppress(ConnectionLostError):
+                    await spur()
             if came_up and not all_there and not self.was_reached:
                 await self._daemon.kill()
                 break

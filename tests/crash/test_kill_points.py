@@ -278,7 +278,7 @@ async def test_killed_while_sealing_no_event_is_gone_or_there_twice(
 async def test_killed_while_deleting_a_session_is_there_whole_or_gone_whole(
     record_property: Record,
 ) -> None:
-    """Before each statement that deletes a session by its age; the next start goes on with it."""
+    """Before each statement that deletes a session by its age; asked again, it is all gone."""
     host = {"journal": {"seal_after": 0}}
     async with running_daemon(SCRIPT, host=host, check=False, follow=False) as daemon:
         old, new = await daemon.session(), await daemon.session()
@@ -291,10 +291,13 @@ async def test_killed_while_deleting_a_session_is_there_whole_or_gone_whole(
         saved = SavedState(daemon)
         points = Points(daemon, r"^sql INSERT INTO meta .*lastOffset")
         # Behind those it is deleted.
-        async for _ in points.lives(13, saved.put_back, all_there=True):
+        async for _ in points.lives(
+            13, saved.put_back, all_there=True, spur=daemon.client.retention
+        ):
             sound(daemon)
             points.disarm()
             await daemon.start()
+            await daemon.client.retention()
             await eventually(lambda: sessions_of(daemon) == [new])
             await daemon.stop()
             sound(daemon)
