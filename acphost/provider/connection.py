@@ -64,10 +64,19 @@ _UNREADABLE = -32700
 class AgentGoneError(ConnectionLostError):
     """The agent's process ended, or closed its stdout, with requests open."""
 
-    def __init__(self, message: str, *, exit_: Exit | None, stderr: str) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        exit_: Exit | None,
+        stderr: str,
+        unheard: frozenset[int] = frozenset(),
+    ) -> None:
         super().__init__(message, exitCode=exit_.code if exit_ else None, stderr=stderr)
         self.exit = exit_
         self.stderr = stderr
+        #: Requests that were not written to their end: the agent cannot have acted on them.
+        self.unheard = unheard
 
 
 class Asked:
@@ -138,7 +147,8 @@ class AgentConnection:
         self._room = room
         self._framer = LineFramer(max_line)
         self._pending = Pending()
-        self._outbox: deque[bytes] = deque()
+        #: Lines that are not written yet, the first of them in part, and of which request each is.
+        self._outbox: deque[tuple[bytes, int | None]] = deque()
         self._wake_writer = anyio.Event()
         #: Bytes in the outbox, those that are being written included.
         self._unread = 0
@@ -169,7 +179,7 @@ class AgentConnection:
             on_answer(self.gone)
             return None
         request_id = self._pending.register(on_answer)
-        self._send(encode_request(request_id, method, params))
+        self._send(encode_request(request_id, method, params), request_id)
         return request_id
 
     async def call(self, method: str, params: object) -> msgspec.Raw:
@@ -218,10 +228,10 @@ class AgentConnection:
             return
         self._send(line)
 
-    def _send(self, line: bytes) -> None:
+    def _send(self, line: bytes, request_id: int | None = None) -> None:
         if self.gone is not None:
             return
-        self._outbox.append(line)
+        self._outbox.append((line, request_id))
         self._unread += len(line)
         self._wake_writer.set()
 
@@ -247,8 +257,9 @@ class AgentConnection:
             exit_ = await self._exit()
             tasks.cancel_scope.cancel()
         gone = AgentGoneError(
-            f"the agent {_how(exit_) or reason}", exit_=exit_, stderr=self.stderr.text()
-        )
+            f"the agent {_how(exit_) or reason}", exit_=exit_, stderr=self.stderr.text(),
+            unheard=frozenset(id_ for _, id_ in self._outbox if id_ is not None),
+        )  # fmt: skip
         self.lose(gone)
         return gone
 
@@ -367,7 +378,7 @@ class AgentConnection:
             await self._wake_writer.wait()
             self._wake_writer = anyio.Event()
             while self._outbox:
-                line = self._outbox.popleft()
+                line, _ = self._outbox[0]
                 try:
                     await self._child.write(line)
                 except ConnectionLostError:
@@ -376,6 +387,7 @@ class AgentConnection:
                     await anyio.sleep(EXIT_GRACE)
                     self._hang_up("does not read its stdin any more")
                     return
+                self._outbox.popleft()
                 self._unread -= len(line)
                 if self._unread < MUCH_UNREAD:
                     self._relieved.set()

@@ -1,6 +1,7 @@
 """How a run ends: the one terminal event, and everything of the run that ends with it. Pure."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import msgspec
 from msgspec import Raw
@@ -85,6 +86,16 @@ def of_lost_agent(run: RunRow, gone: AgentGoneError) -> Ending:
             "signal": gone.exit.signal if gone.exit else None,
             "stderr": gone.stderr,
         },
+    )
+
+
+def of_unheard_prompt(run: RunRow, gone: AgentGoneError) -> Ending:
+    """The process went away before it had the whole prompt: nothing can have come of it."""
+    lost = of_lost_agent(run, gone)
+    if run.cancel_requested_at is not None:
+        return replace(lost, status=RunStatus.CANCELLED, error_code=None, stop_reason="cancelled")
+    return replace(
+        lost, status=RunStatus.FAILED, error=f"{gone} before it got the prompt; send it again"
     )
 
 

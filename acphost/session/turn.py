@@ -44,6 +44,8 @@ class Turn:
         self.start_ticket = Ticket(0)
         self.ending: Ending | None = None
         self.prompt_sent = False
+        #: The request that the prompt is; None: it was never made.
+        self.request_id: int | None = None
         self.updates = 0
         self.content = 0
         self.remark: str | None = ""

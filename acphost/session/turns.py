@@ -8,6 +8,7 @@ import msgspec
 from acphost.errors import AcpHostError, RemoteError
 from acphost.ids import Clock
 from acphost.journal.rows import RunRow
+from acphost.provider.connection import AgentGoneError
 from acphost.provider.pool import AgentPool
 from acphost.provider.traits import Traits
 from acphost.rpc.pending import Answer
@@ -79,7 +80,7 @@ class Turns:
         elif not binding.process.is_live:
             gone = binding.process.connection.gone
             assert gone is not None, "a process that is not live has gone, or is being stopped"
-            self.end(turn, closing.of_lost_agent(turn.run, gone))
+            self.end(turn, closing.of_unheard_prompt(turn.run, gone))
         else:
             send = self._send_prompt(turn, prompt.blocks, binding, meta)
             async with anyio.create_task_group() as tasks:
@@ -142,11 +143,15 @@ class Turns:
                 self._take_late_answer(turn, answer)
             elif isinstance(answer, RemoteError) and self._is_put_off(turn, answer):
                 turn.put_off.set()
+            elif isinstance(answer, AgentGoneError) and turn.request_id in {None, *answer.unheard}:
+                self.end(turn, closing.of_unheard_prompt(turn.run, answer))
             else:
                 self.end(turn, closing.of_answer(self._traits, turn, answer))
 
         def send() -> None:
-            binding.process.connection.request("session/prompt", params, on_answer)
+            turn.request_id = binding.process.connection.request(
+                "session/prompt", params, on_answer
+            )
 
         send()
         return send

@@ -194,7 +194,7 @@ ON prompt "flood"
 
 
 async def test_it_closes_its_stdin_and_lives_on() -> None:
-    """What is written to it would never be answered: its connection is over, the next works."""
+    """A prompt that it cannot have heard has failed, of known outcome; the next works at once."""
     script = """
 ON prompt "close"
     CLOSE stdin
@@ -208,9 +208,11 @@ ON prompt "close"
         lost = await daemon.ask(session, "lost")
         after = await daemon.ask(session, "after")
 
-        assert lost.status == "interrupted"
-        assert "stdin" in str(lost.error)
+        assert lost.status == "failed"
+        assert lost.error_code == "agent_exited"
+        assert str(lost.error).endswith("send it again")
         assert after.status == "completed"
+        assert not await daemon.history(session, "queue.held")
 
 
 async def test_it_asks_without_end_and_reads_no_answer() -> None:

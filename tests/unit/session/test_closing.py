@@ -85,6 +85,17 @@ def test_a_dead_agent_leaves_the_outcome_open(
     }
 
 
+def test_a_prompt_that_was_not_heard_has_failed_or_was_stopped() -> None:
+    """Its outcome is known: there is none, and it can be sent again."""
+    gone = AgentGoneError("the agent went away", exit_=None, stderr="", unheard=frozenset({7}))
+    failed = closing.of_unheard_prompt(turn().run, gone)
+    stopped = closing.of_unheard_prompt(turn(asked=now()).run, gone)
+
+    assert (failed.status, failed.error_code) == ("failed", "agent_exited")
+    assert str(failed.error).endswith("send it again")
+    assert (stopped.status, stopped.stop_reason) == ("cancelled", "cancelled")
+
+
 @pytest.mark.parametrize(
     ("error", "code"),
     [
