@@ -38,6 +38,7 @@ ALLOWED = {
     ("acphost/workspace/tree.py", "take_in"): "folders that were just made; bounded in time",
 }
 
+_ROOT = Path(__file__).parents[2]
 #: What tests put between the daemon and the system waits for files of its own.
 _OF_TESTS = "tests/support/skewed.py"
 _DEPTH = 6
@@ -98,15 +99,16 @@ class Notes:
 def _frames(frame: FrameType | None) -> Iterator[tuple[str, str, int]]:
     while frame is not None:
         file = frame.f_code.co_filename
-        before, name, after = file.rpartition("/acphost/")
-        is_ours = bool(name) and "site-packages" not in before
-        yield (f"acphost/{after}" if is_ours else file), frame.f_code.co_name, frame.f_lineno
+        # The folder of a checkout may well be called acphost, too.
+        is_ours = file.startswith(f"{_ROOT}/acphost/")
+        told = file.removeprefix(f"{_ROOT}/") if is_ours else file
+        yield told, frame.f_code.co_name, frame.f_lineno
         frame = frame.f_back
 
 
 def main() -> int:
     """Watch, and be the daemon."""
-    sys.path[0] = str(Path(__file__).parents[2])  # the sources that this file belongs to
+    sys.path[0] = str(_ROOT)  # the sources that this file belongs to
     from acphost.cli.main import main as acphost  # noqa: PLC0415  only now it can be found
 
     setattr(buster, "_wrap_blocking", Notes().watched)  # noqa: B010  to be told, not to be stopped
