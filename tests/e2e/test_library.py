@@ -10,6 +10,7 @@ import pytest
 from acphost.errors import AcpHostError
 from tests.support.daemon import Daemon, eventually, facts, is_alive, payload, running_daemon
 from tests.support.editor import editor
+from tests.support.profiles import hosted
 from tests.support.terminal import Finished, acphost
 
 INIT = 'INIT {"agentCapabilities": {"sessionCapabilities": {"resume": null}}}\n'
@@ -273,6 +274,28 @@ async def test_taking_over_a_session_of_the_agents() -> None:
         async with editor(daemon) as zed:
             await zed.load(adopted.session_id)
             assert zed.said(adopted.session_id, "user") == "remember the tearecallrecall 2"
+
+
+@pytest.mark.parametrize("runtime", ["hermes", "reasonix"])
+async def test_taking_over_a_session_of_a_recorded_agent(runtime: str) -> None:
+    """What was said and done is shown; what the agent put in by itself is not."""
+    async with hosted(runtime) as daemon:
+        first = await daemon.session()
+        theirs = (await daemon.ask(first, "say 1")).acp_session_id
+        assert theirs is not None
+        await daemon.client.delete_session(first)
+        adopted = await daemon.client.adopt("fake", theirs, str(daemon.work))
+        run = await daemon.ask(adopted.session_id, "recall")
+
+        assert (run.status, run.acp_session_id) == ("completed", theirs)
+        assert "say 1" in await daemon.text(run)
+        past = [event for event in await daemon.history(adopted.session_id)
+                if facts(event).get("history")]  # fmt: skip
+        assert past[0].kind == "message.user"
+        texts = [payload(event)["content"][0]["text"] for event in past
+                 if event.kind == "message.user"]  # fmt: skip
+        assert texts == ["say 1"]
+        assert any(event.kind == "message.delta" for event in past)
 
 
 async def test_an_adopted_history_that_breaks_off_is_shown_once() -> None:
