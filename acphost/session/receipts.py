@@ -13,7 +13,9 @@ from typing import Literal
 import anyio
 import anyio.to_thread
 import msgspec
+from anyio import CapacityLimiter
 from anyio.abc import TaskGroup
+from anyio.lowlevel import RunVar
 
 from acphost.journal.event import Draft
 from acphost.journal.reader import Reader
@@ -40,6 +42,17 @@ MAX_KNOWN = 5000
 NEAR_THE_END = 4
 #: The kernel's news is taken in so often at most.
 PAUSE = 0.02
+
+
+_TAKING_IN: RunVar[CapacityLimiter] = RunVar("taking in what watched folders tell")
+
+
+def _one_at_a_time() -> CapacityLimiter:
+    try:
+        return _TAKING_IN.get()
+    except LookupError:
+        _TAKING_IN.set(limiter := CapacityLimiter(1))
+        return limiter
 
 
 class _Place(AcpStruct, frozen=True):
@@ -95,8 +108,8 @@ class Receipts:
                 await kernel.stirred()
             except anyio.ClosedResourceError:
                 return
-            if watch.kernel is not None:
-                watch.take_in()
+            # One for all sessions: many that watch the same folder are not to crowd out the loop.
+            await anyio.to_thread.run_sync(watch.take_in, limiter=_one_at_a_time())
             await anyio.sleep(PAUSE)
 
     def note_written(self, written: Written) -> None:

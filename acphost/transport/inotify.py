@@ -5,8 +5,10 @@
 """
 
 import ctypes
+import math
 import os
 import struct
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -98,9 +100,9 @@ class TreeInotify(_Kernel):
         """Whoever waits gets anyio.ClosedResourceError: it is about to be closed."""
         anyio.notify_closing(self._descriptor)
 
-    def news(self) -> Iterator[News]:
-        """All that has happened and was not told yet."""
-        while told := self._read():
+    def news(self, until: float = math.inf) -> Iterator[News]:
+        """All that has happened and was not told yet; with `until` what was read by that moment."""
+        while time.monotonic() < until and (told := self._read()):
             place = 0
             while place < len(told):
                 number, mask, _, length = _HEADER.unpack_from(told, place)

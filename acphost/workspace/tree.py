@@ -5,12 +5,14 @@ the kernel tells nothing, a second look at the end does. Folders that tools keep
 left out.
 """
 
+import math
 import os
 import stat
+import threading
 import time
 from contextlib import suppress
 
-from acphost.transport.inotify import TreeInotify
+from acphost.transport.inotify import News, TreeInotify
 from acphost.workspace.reading import Signature
 from acphost.workspace.writing import UNFINISHED
 
@@ -31,7 +33,10 @@ MAX_CHANGED = 5000
 
 
 class TreeWatch:
-    """The files of some folders from `open` to `close`; all but `open` are quick."""
+    """The files of some folders from `open` to `close`, which is quick.
+
+    `open` and `take_in` belong into a thread: thousands of folders may be made at once.
+    """
 
     def __init__(self, roots: list[str], *, kernel: bool = True) -> None:
         self._roots = [root for root in roots if not _is_below_another(root, roots)]
@@ -43,6 +48,9 @@ class TreeWatch:
         self.touched: dict[str, None] = {}
         #: Why not everything was seen; None: it was.
         self.incomplete: str | None = None
+        self._at_work = threading.Lock()
+        #: When whoever takes news in has to be done with it.
+        self._until = math.inf
 
     def open(self) -> None:
         """Take a first look and begin to watch; to be called in a thread."""
@@ -69,33 +77,45 @@ class TreeWatch:
         return False
 
     def take_in(self) -> None:
-        """Follow what has happened since."""
+        """Follow what has happened since, for a while: what is left is there the next time."""
+        with self._at_work:
+            self._take_in(time.monotonic() + MAX_SECONDS)
+
+    def _take_in(self, pause: float) -> None:
         if self._kernel is None:
             return
-        for news in self._kernel.news():
-            if not news.name:
+        for news in self._kernel.news(pause):
+            if time.monotonic() > self._until:
                 self._give_up("too much changed at once")
-            elif news.name in IGNORED or news.name.startswith(UNFINISHED):
-                continue
-            elif not news.is_folder:
-                self._touch(f"{news.folder}/{news.name}")
-            elif news.has_come:
-                until = time.monotonic() + MAX_SECONDS / 10
-                for path in self._look(f"{news.folder}/{news.name}", until):
+                return
+            self._hear(news)
+
+    def _hear(self, news: News) -> None:
+        if not news.name:
+            self._give_up("too much changed at once")
+        elif news.name in IGNORED or news.name.startswith(UNFINISHED):
+            return
+        elif not news.is_folder:
+            self._touch(f"{news.folder}/{news.name}")
+        elif news.has_come:
+            until = time.monotonic() + MAX_SECONDS / 10
+            for path in self._look(f"{news.folder}/{news.name}", until):
+                self._touch(path)
+        else:
+            below = f"{news.folder}/{news.name}/"
+            for path in self.before:
+                if path.startswith(below):
                     self._touch(path)
-            else:
-                below = f"{news.folder}/{news.name}/"
-                for path in self.before:
-                    if path.startswith(below):
-                        self._touch(path)
 
     def close(self) -> None:
-        """Take in the rest, and watch no further."""
-        if self._kernel is not None:
-            self.take_in()
-            self._kernel.close()
-            self._kernel = None
-            return
+        """Take in the rest, as far as that is quick, and watch no further."""
+        self._until = time.monotonic() + MAX_SECONDS / 10
+        with self._at_work:
+            if self._kernel is not None:
+                self._take_in(math.inf)
+                self._kernel.close()
+                self._kernel = None
+                return
         now: dict[str, Signature] = {}
         until = time.monotonic() + MAX_SECONDS / 2
         for root in self._roots:

@@ -4,6 +4,9 @@ import hashlib
 import json
 from typing import Any
 
+import anyio
+import anyio.to_thread
+
 from tests.support.daemon import payload, running_daemon
 
 ALLOWED = {"files": {"write": "allow"}, "terminals": {"run": "allow"}}
@@ -224,3 +227,34 @@ async def test_nothing_is_watched_while_nothing_runs() -> None:
             await daemon.ask(session, f"more {number}")
 
         assert daemon.descriptors() == before
+
+
+async def test_many_that_watch_one_folder_leave_the_daemon_time_for_its_clients() -> None:
+    """A tree of folders is made where twenty runs are at work: whoever asks is answered at once."""
+    script = "ON prompt\n    MSG working\n    GATE ${DIR}/go\n    MSG done\n"
+    async with running_daemon(script) as daemon:
+        runs = [await daemon.send(await daemon.session(), f"run {n}") for n in range(20)]
+        for run in runs:
+            await daemon.until(run.session_id, lambda seen: seen.status == "running", "it runs")
+        made = anyio.Event()
+
+        def make() -> None:
+            for number in range(200):
+                folder = daemon.work / str(number) / "a" / "b"
+                folder.mkdir(parents=True)
+                (folder / "file").write_text("x")
+
+        async def fill() -> None:
+            await anyio.to_thread.run_sync(make)
+            made.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(fill)
+            answered = 0
+            while not made.is_set() or answered < 20:
+                with anyio.fail_after(5):
+                    await daemon.client.ping()
+                answered += 1
+        daemon.open("go")
+        for run in runs:
+            assert (await daemon.wait(run)).status == "completed"

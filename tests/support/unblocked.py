@@ -35,7 +35,7 @@ ALLOWED = {
     ("acphost/daemon/host.py", "stats"): "what is open is listed from the kernel's memory",
     ("acphost/session/decisions.py", "open"): "a question and a rule's answer are one step",
     ("acphost/session/receipts.py", "end"): "it is one step with the end of its run; bounded",
-    ("acphost/workspace/tree.py", "take_in"): "folders that were just made; bounded in time",
+    ("acphost/workspace/tree.py", "close"): "what is left at the end of a run; bounded in time",
 }
 
 _ROOT = Path(__file__).parents[2]
