@@ -442,3 +442,33 @@ ON prompt
         ]  # fmt: skip
         assert facts(ended[1])["outcome"] == "unknown"
         assert await daemon.text(await daemon.ask(session, "on")) == "on"
+
+
+async def test_an_agent_whose_books_are_wrong_after_a_stop() -> None:
+    """Its error is shown as it said it, what waits goes on, and a reset gives it a new start."""
+    script = """
+ON prompt "one"
+    MSG "a"
+    MARK ${DIR}/begun
+    GATE ${DIR}/never
+ON prompt "two"
+    FAIL -32603 "the turn ledger is out of step" {"expected": 1, "found": 2}
+ON prompt
+    MSG "ok"
+"""
+    async with running_daemon(script, agent=STUBBORN) as daemon:
+        session = await daemon.session()
+        one = await daemon.send(session, "one")
+        await daemon.marked("begun")
+        two, three = await daemon.send(session, "two"), await daemon.send(session, "three")
+        await daemon.cancel(one)
+        failed, after = await daemon.wait(two), await daemon.wait(three)
+        (event,) = await daemon.events(two, "run.failed")
+        reset = await daemon.client.reset(session, next="continue")
+
+        assert (await daemon.run(one)).status == "cancelled"
+        assert (failed.status, failed.error) == ("failed", "the turn ledger is out of step")
+        assert payload(event)["agentError"]["data"] == {"expected": 1, "found": 2}
+        assert after.status == "completed"
+        assert reset.closed.pid == daemon.launches()[0]
+        assert (await daemon.ask(session, "four")).status == "completed"
