@@ -200,3 +200,25 @@ async def test_an_agent_that_wants_a_login_is_told() -> None:
         assert (told["agentId"], told["sessionId"]) == ("fake", session)
         assert told["cure"]
         assert (await daemon.run(run)).status == "pending"
+
+
+async def test_a_turn_may_be_longer_than_any_limit_of_other_requests() -> None:
+    """Streaming, then silent in a tool, then silent: each longer than a start or a load may be."""
+    script = """
+ON prompt
+    REPEAT 8
+        MSG "."
+        PAUSE 300
+    CALL c1 in_progress
+    PAUSE 2200
+    UPD c1 completed
+    PAUSE 2200
+    MSG "done"
+"""
+    limits = {"init_timeout": 2, "load_timeout": 2, "cancel_grace": 0.3, "quiet_after": 1}
+    async with running_daemon(script, agent=limits) as daemon:
+        run = await daemon.ask(await daemon.session(), "hi")
+
+        assert run.status == "completed"
+        assert await daemon.text(run) == "." * 8 + "done"
+        assert len(daemon.launches()) == len(daemon.prompts()) == 1

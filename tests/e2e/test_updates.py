@@ -476,6 +476,18 @@ async def test_a_line_over_the_limit_ends_that_connection_only() -> None:
         assert (await daemon.ask(await daemon.session("good"), "hi")).status == "completed"
 
 
+async def test_the_limit_that_is_shipped_holds_for_a_line_without_an_end_too() -> None:
+    """A hundred megabytes without a newline: refused at 64 MiB, and memory with it."""
+    endless = f"ON prompt\n    RAW {'x' * 1000} times=100000\n    STAY\n"
+    async with running_daemon(endless, others={"good": ""}) as daemon:
+        before = daemon.memory()
+        run = await daemon.ask(await daemon.session(), "hi")
+        assert run.status == "interrupted"
+        assert "longer than" in (run.error or "")
+        assert daemon.peak_memory() - before < (64 + 50) << 20
+        assert (await daemon.ask(await daemon.session("good"), "hi")).status == "completed"
+
+
 async def test_a_long_message_of_a_client() -> None:
     """A megabyte of prompt reaches the agent, character by character."""
     text = "abcdefgh" * (1 << 17)

@@ -200,8 +200,15 @@ class Daemon:
 
     def memory(self) -> int:
         """Bytes of memory that are really there."""
+        return self._memory("VmRSS")
+
+    def peak_memory(self) -> int:
+        """The most there ever were."""
+        return self._memory("VmHWM")
+
+    def _memory(self, name: str) -> int:
         status = Path(f"/proc/{self.pid}/status").read_text()
-        (kilobytes,) = re.findall(r"VmRSS:\s+(\d+) kB", status)
+        (kilobytes,) = re.findall(rf"{name}:\s+(\d+) kB", status)
         return int(kilobytes) * 1024
 
     def descriptors(self) -> int:
