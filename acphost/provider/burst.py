@@ -5,7 +5,7 @@ from typing import Literal
 
 import msgspec
 
-from acphost.rpc.nesting import is_too_deep
+from acphost.rpc.nesting import SHALLOW, is_too_deep
 from acphost.wire.acp import SessionUpdate
 
 
@@ -33,6 +33,9 @@ def read_updates(lines: Sequence[bytes]) -> list[SessionUpdate] | None:
             block.decode()
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
-    if len(found) != len(lines) or any(map(is_too_deep, lines)):
+    if len(found) != len(lines):
+        return None
+    # Short lines cannot be deep, and nearly all are short.
+    if max(map(len, lines)) > SHALLOW and any(map(is_too_deep, lines)):
         return None
     return [line.params for line in found]

@@ -11,6 +11,8 @@ from itertools import accumulate
 
 #: Levels of a line; no agent is known to need more than a dozen.
 MAX_DEPTH = 512
+#: Each level takes two bytes at least: a line of no more bytes than this is not too deep.
+SHALLOW = 2 * MAX_DEPTH
 #: For lines of whoever keeps to that: a client trusts its daemon.
 UNLIMITED = sys.maxsize
 
