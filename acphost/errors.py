@@ -310,6 +310,13 @@ class AlreadyRunningError(StartError):
     word = "already_running"
 
 
+class StateFolderError(StartError):
+    """The state folder cannot be used as it is; the message says why and what to do."""
+
+    exit_code = 78
+    word = "state_folder"
+
+
 class SocketPathError(StartError):
     """The socket path cannot be used; the message says why and what to do."""
 

@@ -5,8 +5,8 @@ import os
 import stat
 from pathlib import Path
 
-from acphost.errors import AlreadyRunningError, StartError
-from acphost.transport.private import private_directory
+from acphost.errors import AlreadyRunningError, StartError, StateFolderError
+from acphost.transport.private import PASSING, private_directory
 
 LOCK_NAME = "daemon.lock"
 
@@ -25,7 +25,8 @@ class StateLock:
     def acquire(cls, state_dir: Path) -> "StateLock":
         """Lock `state_dir`, which is made with mode 0700 if missing.
 
-        Raises AlreadyRunningError with the holder's pid, StartError if it cannot be locked.
+        Raises AlreadyRunningError with the holder's pid; StateFolderError, or StartError where
+        another start may help, if it cannot be locked.
         """
         private_directory(state_dir)
         path = state_dir / LOCK_NAME
@@ -98,11 +99,12 @@ def _open(path: Path) -> int:
     try:
         descriptor = os.open(path, flags, 0o600)
     except OSError as exc:
-        raise StartError(f"cannot open lock file {path}: {exc.strerror}") from exc
+        kind = StartError if exc.errno in PASSING else StateFolderError
+        raise kind(f"cannot open lock file {path}: {exc.strerror}") from exc
     found = os.fstat(descriptor)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.geteuid():
         os.close(descriptor)
-        raise StartError(f"cannot use lock file {path}: it is not a regular file of ours")
+        raise StateFolderError(f"cannot use lock file {path}: it is not a regular file of ours")
     return descriptor
 
 

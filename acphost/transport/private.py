@@ -1,26 +1,32 @@
 """Directories that nobody but us can enter."""
 
+import errno
 import os
 import stat
 from pathlib import Path
 
-from acphost.errors import StartError
+from acphost.errors import StartError, StateFolderError
 
 #: Whoever may write to a directory may replace what is in it, unless it is sticky.
 _WRITE_FOR_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+#: What may be over when the daemon is started again.
+PASSING = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.EINTR}
+)
 
 
-def private_directory(path: Path, error: type[StartError] = StartError) -> None:
+def private_directory(path: Path, error: type[StartError] = StateFolderError) -> None:
     """Make `path` with mode 0700, or check that it is ours, private and no symlink.
 
-    Raises `error` with the reason and the cure.
+    Raises `error` with the reason and the cure; StartError for what another start may cure.
     """
     try:
         _make(path)
         found = path.lstat()
         above = path.parent.stat()
     except OSError as exc:
-        raise error(f"cannot use directory {path}: {exc.strerror}", path=str(path)) from exc
+        kind = StartError if exc.errno in PASSING else error
+        raise kind(f"cannot use directory {path}: {exc.strerror}", path=str(path)) from exc
     problem = _problem(path, found) or _problem_above(path.parent, above)
     if problem is not None:
         raise error(f"cannot use directory {path}: {problem}", path=str(path))

@@ -387,6 +387,16 @@ async def test_a_configuration_that_is_not_there_stops_the_start(tmp_path: Path)
     assert "config.toml" in done.err
 
 
+async def test_a_state_folder_that_cannot_be_used_is_nothing_to_start_again_for(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "file").touch()
+    state = str(tmp_path / "file" / "state")
+    done = await acphost(None, "serve", "--state-dir", state, "--config", str(tmp_path))
+    assert done.code == 78
+    assert state in done.err
+
+
 async def test_a_mistake_in_the_configuration_is_shown_in_the_status(daemon: Throwaway) -> None:
     config = anyio.Path(daemon.folder, "config.toml")
     await config.write_text(await config.read_text() + "[agents.x]\ncomand = ['x']\n")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from acphost.errors import AlreadyRunningError, StartError
+from acphost.errors import AlreadyRunningError, StateFolderError
 from acphost.transport.lock import LOCK_NAME, StateLock, lock_holder, starting_daemon
 
 
@@ -58,7 +58,7 @@ def test_a_directory_others_can_enter_is_refused(tmp_path: Path) -> None:
     state = tmp_path / "state"
     state.mkdir()
     state.chmod(0o755)
-    with pytest.raises(StartError) as caught:
+    with pytest.raises(StateFolderError) as caught:
         StateLock.acquire(state)
     assert f"chmod 700 {state}" in str(caught.value)
 
@@ -67,7 +67,7 @@ def test_a_file_in_the_place_of_the_directory_is_refused(tmp_path: Path) -> None
     state = tmp_path / "state"
     state.write_text("")
     for path in (state, state / "below"):
-        with pytest.raises(StartError):
+        with pytest.raises(StateFolderError):
             StateLock.acquire(path)
 
 
@@ -77,13 +77,13 @@ def test_a_lock_file_that_leads_elsewhere_is_not_followed(tmp_path: Path) -> Non
     victim = tmp_path / "victim"
     victim.write_text("precious")
     (state / LOCK_NAME).symlink_to(victim)
-    with pytest.raises(StartError):
+    with pytest.raises(StateFolderError):
         StateLock.acquire(state)
     assert victim.read_text() == "precious"
 
     (state / LOCK_NAME).unlink()
     os.mkfifo(state / LOCK_NAME)
-    with pytest.raises(StartError):
+    with pytest.raises(StateFolderError):
         StateLock.acquire(state)
 
 
