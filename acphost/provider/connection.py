@@ -4,7 +4,6 @@ One task reads, one writes, one drains stderr. Reading never waits for writing; 
 `room`, which is how a journal that cannot keep up reaches the agent (its pipe is not read).
 """
 
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Protocol
@@ -25,6 +24,7 @@ from acphost.errors import (
 )
 from acphost.ids import Clock, ticks_ms
 from acphost.provider.burst import read_updates
+from acphost.provider.outbox import Outbox
 from acphost.provider.secrets import Secrets
 from acphost.provider.tail import Tail
 from acphost.rpc.codec import (
@@ -53,10 +53,6 @@ STDERR_GRACE = 0.2
 FEW = 16
 #: So many are taken before it is looked whether others have waited, and so long they may.
 MANY, TURN_MS = 256, 10
-#: With so many bytes unread an agent is not sent what it only asks for, until it reads;
-MUCH_UNREAD = 4 << 20
-#: with so many it is taken for one that will not.
-MAX_UNREAD = 64 << 20
 #: The code of an answer of which only the id could be read.
 _UNREADABLE = -32700
 
@@ -147,12 +143,7 @@ class AgentConnection:
         self._room = room
         self._framer = LineFramer(max_line)
         self._pending = Pending()
-        #: Lines that are not written yet, the first of them in part, and of which request each is.
-        self._outbox: deque[tuple[bytes, int | None]] = deque()
-        self._wake_writer = anyio.Event()
-        #: Bytes in the outbox, those that are being written included.
-        self._unread = 0
-        self._relieved = anyio.Event()
+        self._outbox = Outbox(child, self._hang_up)
         self._listening = anyio.CancelScope()
         #: Why it is not listened to any more, where that is not its own doing.
         self._reason = ""
@@ -179,7 +170,7 @@ class AgentConnection:
             on_answer(self.gone)
             return None
         request_id = self._pending.register(on_answer)
-        self._send(encode_request(request_id, method, params), request_id)
+        self._outbox.put(encode_request(request_id, method, params), request_id)
         return request_id
 
     async def call(self, method: str, params: object) -> msgspec.Raw:
@@ -201,39 +192,23 @@ class AgentConnection:
 
     def notify(self, method: str, params: object) -> None:
         """Send a notification."""
-        self._send(encode_notification(method, params))
+        self._outbox.put(encode_notification(method, params))
 
     def send_line(self, line: bytes) -> None:
         """Send bytes that are no message, as only a probe does."""
-        self._send(line)
+        self._outbox.put(line)
 
     def answer(self, request_id: RequestId, result: object) -> None:
         """Answer a request of the agent."""
-        self._reply(encode_success(request_id, result))
+        self._outbox.put_reply(encode_success(request_id, result))
 
     def refuse(self, request_id: RequestId, error: Exception) -> None:
         """Answer a request of the agent with an error."""
-        self._reply(encode_failure(request_id, error_object(error)))
+        self._outbox.put_reply(encode_failure(request_id, error_object(error)))
 
     async def relief(self) -> None:
         """Wait until the agent has read most of what it was sent, or will never."""
-        while self._unread >= MUCH_UNREAD and self.gone is None:
-            self._relieved = anyio.Event()
-            await self._relieved.wait()
-
-    def _reply(self, line: bytes) -> None:
-        # Many are asked for by one who does not read any: they must not fill the memory.
-        if self._outbox and self._unread >= MAX_UNREAD:
-            self._hang_up("asks for more than it reads")
-            return
-        self._send(line)
-
-    def _send(self, line: bytes, request_id: int | None = None) -> None:
-        if self.gone is not None:
-            return
-        self._outbox.append((line, request_id))
-        self._unread += len(line)
-        self._wake_writer.set()
+        await self._outbox.relief()
 
     def _hang_up(self, reason: str) -> None:
         """Listen no longer: the connection is over."""
@@ -246,7 +221,7 @@ class AgentConnection:
         """Carry messages until the agent's stdout ends; returns how it went."""
         reason = "closed its stdout"
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(self._write_all)
+            tasks.start_soon(self._outbox.write_all)
             tasks.start_soon(self._drain_stderr)
             try:
                 with self._listening:
@@ -258,7 +233,7 @@ class AgentConnection:
             tasks.cancel_scope.cancel()
         gone = AgentGoneError(
             f"the agent {_how(exit_) or reason}", exit_=exit_, stderr=self.stderr.text(),
-            unheard=frozenset(id_ for _, id_ in self._outbox if id_ is not None),
+            unheard=self._outbox.unheard,
         )  # fmt: skip
         self.lose(gone)
         return gone
@@ -266,8 +241,7 @@ class AgentConnection:
     def lose(self, gone: AgentGoneError) -> None:
         """The agent is out of reach: whoever waits for an answer has it now."""
         self.gone = gone
-        self._relieved.set()
-        self._outbox.clear()
+        self._outbox.close()
         self._pending.fail_all(gone)
 
     async def _exit(self) -> Exit | None:
@@ -367,30 +341,11 @@ class AgentConnection:
         if is_response and not isinstance(id_, UnsetType):
             self._pending.settle(id_, RemoteError(_UNREADABLE, f"unreadable answer: {exc}"))
         elif has_method and not isinstance(id_, UnsetType):
-            self._reply(encode_failure(id_, error_object(exc)))
+            self._outbox.put_reply(encode_failure(id_, error_object(exc)))
         elif isinstance(exc, InvalidRequestError) and deserves_answer(line):
-            self._reply(encode_failure(None, error_object(exc)))
+            self._outbox.put_reply(encode_failure(None, error_object(exc)))
 
     # -- pipes ------------------------------------------------------------------------------------
-
-    async def _write_all(self) -> None:
-        while True:
-            await self._wake_writer.wait()
-            self._wake_writer = anyio.Event()
-            while self._outbox:
-                line, _ = self._outbox[0]
-                try:
-                    await self._child.write(line)
-                except ConnectionLostError:
-                    # Its stdout may still hold the last words. But nobody who cannot be told
-                    # anything is waited for: what is written now would never be answered.
-                    await anyio.sleep(EXIT_GRACE)
-                    self._hang_up("does not read its stdin any more")
-                    return
-                self._outbox.popleft()
-                self._unread -= len(line)
-                if self._unread < MUCH_UNREAD:
-                    self._relieved.set()
 
     async def _drain_stderr(self) -> None:
         while data := await self._child.read_stderr():

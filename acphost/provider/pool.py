@@ -11,7 +11,8 @@ from anyio.abc import TaskGroup, TaskStatus
 from acphost.errors import AgentNotFoundError, AgentUnavailableError, ShuttingDownError
 from acphost.ids import Clock, LaunchId, mint, ticks_ms
 from acphost.log import get_logger
-from acphost.provider.process import AgentProcess, LaunchPlan, ProcessWatcher
+from acphost.provider.launch import LaunchPlan, ProcessWatcher
+from acphost.provider.process import AgentProcess
 from acphost.provider.restart import RestartPolicy
 from acphost.provider.runtimes import traits_of
 from acphost.provider.traits import Rung, Traits, UnusableTraits

@@ -2,73 +2,28 @@
 
 import signal
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
 
 import anyio
 import msgspec
 from anyio.abc import TaskStatus
 
-from acphost.errors import (
-    AcpHostError,
-    AgentUnavailableError,
-    AuthRequiredError,
-    RemoteError,
-)
-from acphost.ids import AcpSessionId, Clock, LaunchId, ticks_ms
+from acphost.errors import AcpHostError, AgentUnavailableError, AuthRequiredError, RemoteError
+from acphost.ids import AcpSessionId, Clock, ticks_ms
 from acphost.provider.connection import AgentConnection, AgentGoneError
+from acphost.provider.launch import LaunchPlan, ProcessWatcher
 from acphost.provider.offers import CLIENT_CAPABILITIES
 from acphost.provider.secrets import Secrets, of_environment, of_servers
 from acphost.provider.switchboard import SessionIdTakenError, Sink, Switchboard
-from acphost.provider.traits import AUTH_REQUIRED, Traits
+from acphost.provider.traits import AUTH_REQUIRED
 from acphost.rpc.codec import verbatim_member
-from acphost.settings.model import AgentSettings
 from acphost.transport.child import Child, ChildSpec, Exit, look_up, spawn
-from acphost.transport.processes import Process
-from acphost.wire.acp import (
-    PROTOCOL_VERSION,
-    InitializeResult,
-    SessionOpened,
-    lenient,
-)
+from acphost.wire.acp import PROTOCOL_VERSION, InitializeResult, SessionOpened, lenient
 
 #: Of an agent's session id. It stands in every line about that session.
 MAX_SESSION_ID = 4096
-
-
 #: How long what an agent has started may keep its pipes open after its end. With the wait for its
 #: last words that makes less than the second in which an exit is to be told (guide A18).
 DRAIN_GRACE = 0.6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LaunchPlan:
-    """Everything needed to start one process of an agent."""
-
-    launch_id: LaunchId
-    agent_id: str
-    agent: AgentSettings
-    traits: Traits
-    cwd: str
-    env: dict[str, str]
-    max_line: int
-    client_version: str
-    #: Where the control group of the process is to be, if there can be one.
-    cgroup: str | None = None
-
-    def is_for(self, agent: AgentSettings, traits: Traits) -> bool:
-        """Whether an agent that is configured so now would be started in the same way."""
-        return self.agent == agent and self.traits is traits
-
-
-class ProcessWatcher(Protocol):
-    """Who keeps the ledger of processes."""
-
-    def on_spawned(self, plan: LaunchPlan, child: Child) -> None:
-        """The process exists."""
-
-    def on_ended(self, plan: LaunchPlan, child: Child, survivors: list[Process]) -> None:
-        """The process and what it started are gone, but for `survivors`."""
 
 
 class AgentProcess:

@@ -8,8 +8,8 @@ from acphost.ids import Clock
 from acphost.journal.rows import ProcessRow
 from acphost.journal.statements import save_process
 from acphost.journal.writer import Writer
+from acphost.provider.launch import LaunchPlan
 from acphost.provider.pool import Ledger
-from acphost.provider.process import LaunchPlan
 from acphost.transport.child import Child
 from acphost.transport.processes import Process, boot_id
 

@@ -20,8 +20,9 @@ from acphost.errors import (
 )
 from acphost.ids import AcpSessionId, Clock, epoch_ms
 from acphost.provider.connection import AgentConnection, AgentGoneError
+from acphost.provider.launch import LaunchPlan
 from acphost.provider.pool import AgentPool
-from acphost.provider.process import AgentProcess, LaunchPlan
+from acphost.provider.process import AgentProcess
 from acphost.provider.switchboard import AgentRequest
 from acphost.rpc.pending import Answer
 from acphost.settings.model import AgentSettings, Settings
