@@ -79,15 +79,15 @@ class WritingConnection(JournalConnection):
 
         return self.start(work)
 
-    async def empty_wal(self) -> tuple[int, bool]:
-        """Write the WAL back and truncate it, without waiting for readers.
+    async def empty_wal(self, patience_ms: int = 0) -> tuple[int, bool]:
+        """Write the WAL back and truncate it; readers that have begun are waited for so long.
 
         Returns its size, and whether all of it was written back.
         """
 
         def work(connection: sqlite3.Connection) -> tuple[int, bool]:
             patience = connection.execute("PRAGMA busy_timeout").fetchone()[0]
-            connection.execute("PRAGMA busy_timeout = 0").close()
+            connection.execute(f"PRAGMA busy_timeout = {patience_ms:d}").close()
             try:
                 is_blocked = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
             except sqlite3.OperationalError:

@@ -306,6 +306,8 @@ class Writer:
                     continue
                 self._close_group()
             await self._commit(self._full[0])
+            if self._wal.is_big:
+                await self._wal.wait_and_empty()
 
     async def _rest(self) -> None:
         """Until there is something to write; a long rest is used to empty the WAL."""
