@@ -8,6 +8,7 @@ other threads do not count, nor those in `ALLOWED`.
 """
 
 import asyncio
+import atexit
 import json
 import os
 import sys
@@ -15,7 +16,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, NoReturn
 
 import blockbuster.blockbuster as buster
 
@@ -106,7 +107,7 @@ def _frames(frame: FrameType | None) -> Iterator[tuple[str, str, int]]:
         frame = frame.f_back
 
 
-def main() -> int:
+def main() -> NoReturn:
     """Watch, and be the daemon."""
     sys.path[0] = str(_ROOT)  # the sources that this file belongs to
     from acphost.cli.main import main as acphost  # noqa: PLC0415  only now it can be found
@@ -115,8 +116,13 @@ def main() -> int:
     buster.BlockBuster().activate()
     # After `python -m acphost` come its own words.
     sys.argv = ["acphost", *sys.argv[4:]]
-    return acphost()
+    code = acphost()
+    # An interpreter whose own types were changed may crash when it takes itself apart.
+    atexit._run_exitfuncs()  # noqa: SLF001
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
