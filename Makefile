@@ -5,8 +5,10 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
-# How many test processes at a time, and further words for pytest or the bench.
-JOBS ?= 2
+# How many test processes at a time: one more than there are cores, for each waits now and then;
+# fewer where each starts large programs of others. And further words for pytest or the bench.
+JOBS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+PEERS ?= 2
 ARGS ?=
 # Kills in `make crash`, and the seed to repeat one (0: a new one).
 N ?= 200
@@ -52,14 +54,14 @@ protocol: $(DEV) ## renew what is made from the socket's types: page, plugin typ
 
 real: $(DEV) ## install the real agents into .real/, talk to them with a fake model
 	@PYTHON="$(PYTHON)" sh tools/real-agents.sh .real
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/real $(ARGS)
+	$(BIN)/python -m pytest -n $(PEERS) --dist worksteal tests/real $(ARGS)
 
 interop: $(DEV) ## meet independent agents, clients and editors (installed into .interop/)
 	@PYTHON="$(PYTHON)" sh tools/interop-peers.sh .interop
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/interop $(ARGS)
+	$(BIN)/python -m pytest -n $(PEERS) --dist worksteal tests/interop $(ARGS)
 
 crash: $(DEV) ## kill the daemon at every named and N random points (N=200 SEED=0)
-	ACPHOST_CRASH_KILLS=$(N) ACPHOST_CRASH_SEED=$(SEED) $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/crash $(ARGS)
+	ACPHOST_CRASH_KILLS=$(N) ACPHOST_CRASH_SEED=$(SEED) $(BIN)/python -m pytest -n $(PEERS) --dist worksteal tests/crash $(ARGS)
 
 soak: $(DEV) ## mixed work for half an hour: memory, files, WAL stay flat (MINUTES=30 SESSIONS=50)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --sessions $(SESSIONS) --seed $(SEED) $(ARGS)
