@@ -102,6 +102,7 @@ class Binder:
             self._row.continuity_code = ContinuityCode.CONTINUOUS
             self._row.continuity_reason = None
             return self.binding
+        self._bury()
         if self._previous is not None and not self._previous.is_live:
             # Two processes would fight over what the agent keeps of this session.
             await self._previous.ended.wait()
@@ -111,7 +112,9 @@ class Binder:
             try:
                 self.binding = binding = await self._climb(process, run, tries)
                 await self._configurator.restore(binding.seat, _unless_over(run))
+                _check_alive(process)
             except AgentGoneError:
+                self._bury()
                 if attempt == MAX_PROCESSES:
                     raise
             except AuthRequiredError:
@@ -123,6 +126,11 @@ class Binder:
             else:
                 return binding
         raise AssertionError("unreachable: the last attempt returns or raises")
+
+    def _bury(self) -> None:
+        """End a binding whose process went before it was one: nobody was told of that."""
+        if self.binding is not None and not self.is_live:
+            self.unbind("the agent's process ended", status="lost")
 
     async def _acquire(self) -> AgentProcess:
         """The process that was logged in to, or another."""
@@ -381,6 +389,12 @@ class Binder:
         self._scribe.write([note(kind, payload)], statements=[save_binding(binding.row)])
         self.on_unbound()
         return binding
+
+
+def _check_alive(process: AgentProcess) -> None:
+    """It may have gone while its answer was being looked at. Raises AgentGoneError."""
+    if process.connection.gone is not None:
+        raise process.connection.gone
 
 
 def _unless_over(run: RunRow | None) -> RunRow | None:

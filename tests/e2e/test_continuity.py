@@ -402,3 +402,27 @@ async def test_additional_directories_are_told_where_they_are_taken() -> None:
         assert "additional directories" in reason
         (started,) = await daemon.history(plain, "binding.started")
         assert payload(started)["remarks"] == [reason]
+
+
+DIES_LOADED = """
+ON load
+    ANSWER
+    EXIT 7
+ON prompt "crash"
+    EXIT 70
+"""
+
+
+async def test_an_agent_that_dies_as_soon_as_it_has_loaded_leaves_no_binding_behind() -> None:
+    """Between its answer and what is written down of it; each way to it is over when it is gone."""
+    async with running_daemon(
+        DIES_LOADED, agent={"restart": {"limit": 1000, "window": 1}}
+    ) as daemon:
+        session = await daemon.session()
+        await daemon.ask(session, "hi")
+        for n in range(6):
+            await daemon.ask(session, f"crash {n}")
+            await daemon.client.queue_release(session)
+            await daemon.ask(session, f"again {n}")
+        live = daemon.journal.query("SELECT binding_id FROM bindings WHERE status = 'live'")
+        assert len(live) <= 1
