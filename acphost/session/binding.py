@@ -9,6 +9,7 @@ from acphost.ids import AcpSessionId
 from acphost.journal.rows import BindingRow
 from acphost.provider.process import AgentProcess
 from acphost.session.configure import Seat
+from acphost.wire.acp import SessionOpened, lenient
 
 
 @dataclass(slots=True)
@@ -47,3 +48,18 @@ def remote_error(error: RemoteError) -> dict[str, object]:
     if error.data is not None:
         told["data"] = msgspec.Raw(error.data)
     return told
+
+
+def check_alive(process: AgentProcess) -> None:
+    """It may have gone while its answer was being looked at. Raises AgentGoneError."""
+    if process.connection.gone is not None:
+        raise process.connection.gone
+
+
+def other_session(result: msgspec.Raw, known: AcpSessionId) -> str | None:
+    """The id of another session than the one that was asked for, where an answer names one."""
+    try:
+        named = lenient(SessionOpened, result).session_id
+    except msgspec.DecodeError:
+        return None
+    return named if named and named != known else None

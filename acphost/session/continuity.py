@@ -14,13 +14,12 @@ from acphost.provider.pool import AgentPool
 from acphost.provider.process import AgentProcess
 from acphost.provider.switchboard import Sink
 from acphost.provider.traits import LoadStatus, Rung
-from acphost.session.binding import Binding, Replay, remote_error
+from acphost.session.binding import Binding, Replay, check_alive, other_session, remote_error
 from acphost.session.configure import Configurator
 from acphost.session.keepsakes import ADOPTED, keep, kept
 from acphost.session.mcp import McpDesk
 from acphost.session.packet import Packet
 from acphost.session.scribe import Scribe, note
-from acphost.wire.acp import SessionOpened, lenient
 from acphost.wire.event import Kind
 from acphost.wire.host import ContinuityCode, Mode, RunStatus
 
@@ -112,7 +111,7 @@ class Binder:
             try:
                 self.binding = binding = await self._climb(process, run, tries)
                 await self._configurator.restore(binding.seat, _unless_over(run))
-                _check_alive(process)
+                check_alive(process)
             except AgentGoneError:
                 self._bury()
                 if attempt == MAX_PROCESSES:
@@ -213,7 +212,7 @@ class Binder:
             self._load_failed(run, status, method, exc)
             return None, f"{method}: {exc}"
         status = process.traits.judge_opened(result)
-        other = _other_session(result, known)
+        other = other_session(result, known)
         if other is not None:
             # A new one instead of an error, and nothing remembered (SL-2).
             process.close_session(other)
@@ -391,21 +390,6 @@ class Binder:
         return binding
 
 
-def _check_alive(process: AgentProcess) -> None:
-    """It may have gone while its answer was being looked at. Raises AgentGoneError."""
-    if process.connection.gone is not None:
-        raise process.connection.gone
-
-
 def _unless_over(run: RunRow | None) -> RunRow | None:
     """The run that a binding is made for; it may have been cancelled meanwhile."""
     return run if run is not None and run.status == RunStatus.PENDING else None
-
-
-def _other_session(result: msgspec.Raw, known: AcpSessionId) -> str | None:
-    """The id of another session than the one that was asked for, where an answer names one."""
-    try:
-        named = lenient(SessionOpened, result).session_id
-    except msgspec.DecodeError:
-        return None
-    return named if named and named != known else None
