@@ -2,9 +2,11 @@
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 from acphost.wire.host import Run
+from tests.support import slow_reads
 from tests.support.daemon import Daemon, facts, payload, running_daemon
 
 LOADS = 'INIT {"agentCapabilities": {"sessionCapabilities": {"resume": null}}}\n'
@@ -404,25 +406,15 @@ async def test_additional_directories_are_told_where_they_are_taken() -> None:
         assert payload(started)["remarks"] == [reason]
 
 
-DIES_LOADED = """
-ON load
-    ANSWER
-    EXIT 7
-ON prompt "crash"
-    EXIT 70
-"""
-
-
 async def test_an_agent_that_dies_as_soon_as_it_has_loaded_leaves_no_binding_behind() -> None:
-    """Between its answer and what is written down of it; each way to it is over when it is gone."""
-    async with running_daemon(
-        DIES_LOADED, agent={"restart": {"limit": 1000, "window": 1}}
-    ) as daemon:
-        session = await daemon.session()
-        await daemon.ask(session, "hi")
-        for n in range(6):
-            await daemon.ask(session, f"crash {n}")
-            await daemon.client.queue_release(session)
-            await daemon.ask(session, f"again {n}")
-        live = daemon.journal.query("SELECT binding_id FROM bindings WHERE status = 'live'")
-        assert len(live) <= 1
+    """Its answer is still being looked at when it is gone: what comes of it is not called live."""
+
+    def prepare(daemon: Daemon) -> None:
+        daemon.wrapper = [sys.executable, slow_reads.__file__, "2", *daemon.wrapper]
+
+    async with running_daemon(LOADS, prepare=prepare) as daemon:
+        _, again = await second_life(daemon, LOADS + "ON load\n    ANSWER\n    EXIT 7\n")
+
+        assert (again.status, again.continuity) == ("completed", "cold_resumed")
+        bindings = daemon.journal.query("SELECT mode FROM bindings WHERE status = 'live'")
+        assert [binding["mode"] for binding in bindings] == ["cold_resumed"]

@@ -6,7 +6,6 @@ FILE holds how many seconds its time of day is off, as text; it may change at an
 measures how long something takes is left alone, as it is by the system.
 """
 
-import runpy
 import sys
 import time
 from collections.abc import Callable
@@ -24,13 +23,10 @@ def main() -> None:
     """Set the clock, and be what follows."""
     _, offset, _, *rest = sys.argv
     sys.path[0] = str(Path(__file__).parents[2])  # the sources that this file belongs to
+    from tests.support.becoming import become  # noqa: PLC0415  only now it can be found
+
     set_clock(lambda: float(Path(offset).read_text()))
-    if rest[0] == "-m":
-        sys.argv = rest[1:]
-        runpy.run_module(rest[1], run_name="__main__", alter_sys=True)
-    else:
-        sys.argv = rest
-        runpy.run_path(rest[0], run_name="__main__")
+    become(rest)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ FILE grows by a byte with each of them.
 """
 
 import os
-import runpy
 import sys
 import time
 from pathlib import Path
@@ -32,13 +31,10 @@ def main() -> None:
     """Slow the disk down, and be what follows."""
     _, seconds, count, _, *rest = sys.argv
     sys.path[0] = str(Path(__file__).parents[2])  # the sources that this file belongs to
+    from tests.support.becoming import become  # noqa: PLC0415  only now it can be found
+
     slow_down(float(seconds), count)
-    if rest[0] == "-m":
-        sys.argv = rest[1:]
-        runpy.run_module(rest[1], run_name="__main__", alter_sys=True)
-    else:
-        sys.argv = rest
-        runpy.run_path(rest[0], run_name="__main__")
+    become(rest)
 
 
 if __name__ == "__main__":
