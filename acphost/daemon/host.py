@@ -81,8 +81,8 @@ class DaemonHost:
         self.is_ready = False
         self.house = house
         self.commands = Commands(store, pool, house, vault=house.vault, now=epoch_ms)
-        self.queue = QueueCommands(store, house)
         self.queries = Queries(store, house)
+        self.queue = QueueCommands(store, house, self.queries)
         self.upkeep = Upkeep(store, house, settings_now)
         self.board = StatusBoard(house, self.queries, pool, settings_now)
         self.processes = ProcessBoard(store.reader, pool, house, epoch_ms)

@@ -210,10 +210,7 @@ class DecisionDesk:
         questions = list(self._open.values())
         change = Change([], [])
         for question in questions:
-            row = question.row
-            row.status, row.resolved_at = "expired", self._now()
-            change.drafts.append(withdrawal(row, reason))
-            change.statements.append(save_decision(row))
+            change.add(self._expire(question.row, reason))
         self._open.clear()
         self.consents.clear()
         return questions, change
@@ -223,9 +220,7 @@ class DecisionDesk:
         question = self._open.pop(permission_id, None)
         if question is None:
             return Change([], [])
-        row = question.row
-        row.status, row.resolved_at = "expired", self._now()
-        return Change([withdrawal(row, reason)], [save_decision(row)])
+        return self._expire(question.row, reason)
 
     def withdraw_request(
         self, connection: AgentConnection, request_id: RequestId
@@ -233,12 +228,13 @@ class DecisionDesk:
         """The agent takes a question back; None if it is not open."""
         for question in self._open.values():
             if question.asked.is_it(connection, request_id):
-                row = question.row
-                del self._open[row.permission_id]
-                row.status, row.resolved_at = "expired", self._now()
-                gone = withdrawal(row, "the agent took it back")
-                return question.asked, Change([gone], [save_decision(row)])
+                del self._open[question.row.permission_id]
+                return question.asked, self._expire(question.row, "the agent took it back")
         return None
+
+    def _expire(self, row: DecisionRow, reason: str) -> Change:
+        row.status, row.resolved_at = "expired", self._now()
+        return Change([withdrawal(row, reason)], [save_decision(row)])
 
     def reject_option(self, permission_id: str) -> str | None:
         """The offered option that says no, for a question nobody answers in time."""

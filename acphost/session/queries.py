@@ -156,6 +156,7 @@ class Queries:
         return list(dict.fromkeys([session.cwd, *more, *granted.write, *granted.read]))
 
     async def run_row(self, run_id: str) -> RunRow:
+        """The stored run. Raises RunNotFoundError."""
         row = await self._reader.run(run_id)
         if row is None:
             raise RunNotFoundError(f"no run {run_id!r}")

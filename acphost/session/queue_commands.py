@@ -1,10 +1,11 @@
 """What clients command of a session's queue; each is on disk before it is answered."""
 
-from acphost.errors import ConflictError, RunNotFoundError
+from acphost.errors import ConflictError
 from acphost.journal.store import Store
 from acphost.session import requests, views
 from acphost.session.conversation import Conversation
 from acphost.session.house import House
+from acphost.session.queries import Queries
 from acphost.session.queue import Waiting
 from acphost.wire.event import Origin
 from acphost.wire.host import QueuedRun
@@ -14,9 +15,10 @@ from acphost.wire.queue import QueueEditParams, QueueMoveParams
 class QueueCommands:
     """Finds the conversation, has it done there, and waits for the disk."""
 
-    def __init__(self, store: Store, house: House) -> None:
+    def __init__(self, store: Store, house: House, queries: Queries) -> None:
         self._store = store
         self._house = house
+        self._queries = queries
 
     async def edit(self, params: QueueEditParams, origin: Origin) -> QueuedRun:
         """Give a run that waits another prompt.
@@ -54,15 +56,13 @@ class QueueCommands:
         await self._store.writer.durable(conversation.queue.release(origin))
 
     async def _waiting(self, run_id: str) -> tuple[Conversation, Waiting]:
-        run = await self._store.reader.run(run_id)
-        if run is None:
-            raise RunNotFoundError(f"no run {run_id!r}")
+        run = await self._queries.run_row(run_id)
         conversation = await self._house.conversation(run.session_id)
         waiting = conversation.state.queue.find(run_id)
         if waiting is None:
             # What it has become may be on its way to the disk.
             await self._store.writer.durable(self._store.writer.record(()))
-            run = await self._store.reader.run(run_id) or run
+            run = await self._queries.run_row(run_id)
             raise ConflictError(
                 f"run {run_id} is {run.status}; only one that waits can be changed",
                 status=run.status,

@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from acphost.errors import InvalidParamsError, UnsupportedContentError
+from acphost.provider.secrets import MASK
 from acphost.wire.params import RunCreateParams
 from acphost.wire.policy import PolicyRule
 
@@ -203,7 +204,7 @@ def masked_servers(servers: list[Raw]) -> bytes:
         for name in ("env", "headers"):
             pairs = server.get(name)
             if isinstance(pairs, list):
-                server[name] = [{**pair, "value": "***"} for pair in pairs]
+                server[name] = [{**pair, "value": MASK} for pair in pairs]
         masked.append(server)
     return msgspec.json.encode(masked)
 
