@@ -10,6 +10,7 @@ from acphost.journal.audit_selects import (
     DECISIONS,
     EVENTS,
     LIVE_BINDINGS,
+    PLAIN_EVENTS,
     REPEATED_KEYS,
     RUNS,
     SEALED_EVENTS,
@@ -28,9 +29,11 @@ from acphost.journal.audit_selects import (
     AuditedSegment,
     AuditedSession,
 )
+from acphost.journal.event import EventRow
 from acphost.journal.file import SCHEMA_VERSION, check_identity, check_size
 from acphost.journal.history import Bounds, History
-from acphost.journal.migrations import MIGRATIONS, migrate, schema_version
+from acphost.journal.migrations import MIGRATIONS, PACKING, migrate, schema_version
+from acphost.journal.packs import PACK, StoredRow, unpacked
 from acphost.journal.segment_cache import SegmentCache
 from acphost.journal.segments import SealedRun, SegmentHead
 
@@ -40,6 +43,8 @@ _LOCK_SECONDS = 5.0
 
 #: The schema that brought segments.
 _SEALING = 2
+#: The events of a store whose schema knows no packs.
+_UNPACKED = "CREATE TEMP VIEW events AS SELECT *, 1 AS events FROM main.events"
 #: Stray rows of one sort that are named.
 _NAMED = 20
 
@@ -103,8 +108,13 @@ class Audit:
     def events(self, session_key: int | None) -> Iterator[AuditedEvent]:
         """The plain events of a session, or (None) those of the host, by seq."""
         history = History(self._connection, SegmentCache())
-        for row in self.rows(EVENTS, session_key):
+        for *row, events in self.rows(EVENTS, session_key):
             event = AuditedEvent._make(row)
+            if event.codec == PACK and event.seq is not None:
+                yield from _events_of(event, int(str(events)))
+                continue
+            if events != 1:
+                raise StorageError(f"seq {event.seq} is one event, and says it is {events}")
             if event.codec and session_key is not None and event.seq is not None:
                 event = event._replace(payload=self._exact(history, session_key, event.seq))
             yield event
@@ -132,7 +142,8 @@ class Audit:
 
     def count_events(self) -> int:
         """How many events it should have, sealed ones too."""
-        plain = self.count("events")
+        ((number,),) = self.rows(PLAIN_EVENTS)
+        plain = int(str(number))
         if not self.has_segments:
             return plain
         ((sealed,),) = self.rows(SEALED_EVENTS)
@@ -180,6 +191,19 @@ class Audit:
             raise StorageError(f"cannot read it: {exc}") from exc
 
 
+def _events_of(pack: AuditedEvent, events: int) -> Iterator[AuditedEvent]:
+    row = EventRow(
+        pack.offset, None, pack.seq, pack.run_key, pack.kind, "", pack.codec, pack.flags,
+        pack.payload, pack.host, pack.origin, 0,
+    )  # fmt: skip
+    try:
+        rows = unpacked(StoredRow(row, events))
+    except ValueError as exc:
+        raise StorageError(f"cannot unpack seq {pack.seq}: {exc}") from exc
+    for each in rows:
+        yield pack._replace(offset=each.offset, seq=each.seq, codec=0, payload=each.payload)
+
+
 def _squeezed(sql: object) -> str:
     return " ".join(str(sql).replace('"', "").split())
 
@@ -191,6 +215,11 @@ def audit(path: Path) -> Generator[Audit]:
     Raises StoreRefusedError for what is no store, or one of a newer program.
     """
     with closing(open_to_read(path)) as connection:
+        if schema_version(connection) < PACKING:
+            # In front of the table it stands for; nothing is written but in this connection.
+            connection.executescript(
+                f"PRAGMA query_only = OFF; {_UNPACKED}; PRAGMA query_only = ON"
+            )
         connection.execute("BEGIN")
         yield Audit(connection)
 

@@ -85,7 +85,7 @@ class AuditedSegment(NamedTuple):
 
 
 EVENTS = (
-    "SELECT offset, seq, run_key, kind, codec, flags, payload, host, origin FROM events"
+    "SELECT offset, seq, run_key, kind, codec, flags, payload, host, origin, events FROM events"
     " WHERE session_key IS ? ORDER BY seq, offset"
 )
 RUNS = (
@@ -173,6 +173,7 @@ SEALED_RUNS = (
     "SELECT run_key, last_seq, terminal_seq FROM sealed_runs WHERE first_offset = ?"
     " ORDER BY run_key"
 )
+PLAIN_EVENTS = "SELECT coalesce(sum(events), 0) FROM events"
 SEALED_EVENTS = "SELECT coalesce(sum(events), 0) FROM segments"
 #: Tables and indexes, and how they were made.
 SHAPES = (

@@ -11,6 +11,7 @@ import msgspec
 from acphost.errors import StorageError
 from acphost.journal.delta import DIFFERENCE, unpack
 from acphost.journal.event import EventRow
+from acphost.journal.packs import PACK, StoredRow, unpacked
 from acphost.journal.segment_cache import SegmentCache
 from acphost.journal.segments import Segment, SegmentHead
 from acphost.journal.selects import (
@@ -102,10 +103,20 @@ class History:
             else:
                 plain = self._plain(EVENTS_BY_RUN, (*span, run_key, page.room))
             with closing(plain):
-                for row in plain:
-                    if not page.take(row):
+                for stored in plain:
+                    last = stored.row.seq or 0
+                    if not all(map(page.take, self._events(stored, last, seq, bounds.upto))):
                         break
         return page.rows
+
+    def stored_after(self, session_key: int, seq: int, upto: int) -> Generator[Sequence[EventRow]]:
+        """Plain events with a greater seq, those of a row together; rows that end by `upto`."""
+        with closing(self._plain(EVENTS_BY_SEQ, (session_key, seq, upto, NO_END))) as plain:
+            for stored in plain:
+                last = stored.row.seq or 0
+                if last > upto:
+                    return
+                yield self._events(stored, last, seq, upto)
 
     def _take_sealed(
         self, page: _Page, session_key: int, seq: int, upto: int, run_key: int | None
@@ -147,7 +158,8 @@ class History:
         elif workspace_id is not None:
             sql, wanted, condition = EVENTS_OF_WORKSPACE, [workspace_id], SEGMENTS_OF_WORKSPACE
         page = _Page(bounds)
-        plain = self._plain(sql, (offset, bounds.upto, *wanted, bounds.limit))
+        stored = self._plain(sql, (offset, bounds.upto, *wanted, bounds.limit))
+        plain = self._between(stored, offset, bounds.upto)
         sealed = self._heads(offset, bounds.upto, condition, wanted)
         with closing(plain), closing(sealed):
             for row in self._in_order(offset, bounds.upto, plain, sealed):
@@ -213,15 +225,31 @@ class History:
 
     # -- plain rows -------------------------------------------------------------------------------
 
-    def _plain(self, sql: str, parameters: Sequence[object]) -> Generator[EventRow]:
+    def _plain(self, sql: str, parameters: Sequence[object]) -> Generator[StoredRow]:
         # A statement left half read would hold its snapshot, and the WAL could not shrink.
         with closing(self._connection.execute(sql, parameters)) as cursor:
-            for values in cursor:
-                row = EventRow._make(values)
-                if row.codec != 0:
-                    payload = self._exact(row.offset, row.session_key, row.codec, row.payload)
-                    row = row._replace(codec=0, payload=payload)
-                yield row
+            for *values, events in cursor:
+                yield StoredRow(EventRow._make(values), events)
+
+    def _between(self, plain: Generator[StoredRow], offset: int, upto: int) -> Generator[EventRow]:
+        """The events of those rows that are behind one offset, and not behind the other."""
+        with closing(plain):
+            for stored in plain:
+                yield from self._events(stored, stored.row.offset, offset, upto)
+
+    def _events(self, stored: StoredRow, last: int, after: int, upto: int) -> Sequence[EventRow]:
+        """The events of a row whose last has that position: behind one, and not behind another."""
+        row, events = stored
+        if row.codec == 0:
+            return (row,)
+        if row.codec == PACK:
+            first = last - events + 1
+            try:
+                return unpacked(stored, max(0, after + 1 - first), min(events, upto + 1 - first))
+            except ValueError as exc:
+                raise StorageError(f"event {row.offset} is damaged: {exc}") from exc
+        payload = self._exact(row.offset, row.session_key, row.codec, row.payload)
+        return (row._replace(codec=0, payload=payload),)
 
     def _exact(self, offset: int, session_key: int | None, codec: int, stored: bytes) -> bytes:
         """The payload of a plain row as it was appended. Raises StorageError."""

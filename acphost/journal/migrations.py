@@ -267,7 +267,15 @@ _CONTROL_GROUPS = Migration(
     4, "control groups of processes", ("ALTER TABLE processes ADD COLUMN cgroup TEXT",)
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_FIRST, _SECOND, _THIRD, _CONTROL_GROUPS)
+#: From here on a row of `events` may stand for so many, of which it is the last.
+PACKING = 5
+_PACKS = Migration(
+    PACKING,
+    "packs of events",
+    ("ALTER TABLE events ADD COLUMN events INTEGER NOT NULL DEFAULT 1",),
+)
+
+MIGRATIONS: tuple[Migration, ...] = (_FIRST, _SECOND, _THIRD, _CONTROL_GROUPS, _PACKS)
 
 
 def schema_version(connection: sqlite3.Connection) -> int:

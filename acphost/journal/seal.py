@@ -21,8 +21,6 @@ from acphost.journal.statements import Statement
 #: A last segment with fewer events and bytes is lengthened, rather than followed by another.
 _SHORT_EVENTS = 500
 _SHORT_BYTES = 64 * 1024
-#: Bytes of payloads that are read at a time.
-_READ_BYTES = 1024 * 1024
 
 
 class Sealed(NamedTuple):
@@ -56,7 +54,7 @@ _INSERT = """
          raw_bytes)
     SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
     WHERE ?13 =
-        (SELECT count(*) FROM events WHERE session_key = ?10 AND seq BETWEEN ?11 AND ?12)
+        (SELECT sum(events) FROM events WHERE session_key = ?10 AND seq BETWEEN ?11 AND ?12)
     AND ?14 IS (SELECT last_offset FROM segments WHERE first_offset = ?1)
     ON CONFLICT (first_offset) DO UPDATE SET last_offset = excluded.last_offset,
         last_seq = excluded.last_seq, codec = excluded.codec, events = excluded.events,
@@ -120,18 +118,14 @@ def _alone(
 def _gather(
     history: History, writer: SegmentWriter, session_key: int, sealed_seq: int, upto_seq: int
 ) -> None:
-    """Fill the segment with what follows a seq, without a gap."""
+    """Fill the segment with what follows a seq, without a gap, and with whole rows only."""
     seq = sealed_seq
-    while seq < upto_seq and writer.room > 0:
-        bounds = Bounds(writer.room, _READ_BYTES, upto_seq)
-        rows = history.after_seq(session_key, seq, bounds)
-        for row in rows:
+    with closing(history.stored_after(session_key, sealed_seq, upto_seq)) as stored:
+        for rows in stored:
             # A gap is for `fsck` to tell; what comes after it stays as it is.
-            if row.seq != seq + 1 or not writer.add(row):
+            if rows[0].seq != seq + 1 or not writer.add_all(rows):
                 return
-            seq = row.seq
-        if not rows:
-            return
+            seq += len(rows)
 
 
 def _is_short(connection: sqlite3.Connection, head: SegmentHead) -> bool:

@@ -52,10 +52,14 @@ class SegmentWriter:
     def __len__(self) -> int:
         return len(self._offsets)
 
-    @property
-    def room(self) -> int:
-        """How many events it may still take."""
-        return MOST_EVENTS - len(self._offsets)
+    def add_all(self, rows: Sequence[EventRow]) -> bool:
+        """Take the events of a row of the store, all or none; False once there is no place."""
+        if len(rows) > 1 and len(self):
+            size = sum(map(_size, rows))
+            if len(self) + len(rows) > MOST_EVENTS or self._bytes + size > MOST_BYTES:
+                return False
+        # A pack is smaller than a segment.
+        return all(map(self.add, rows))
 
     def add(self, row: EventRow) -> bool:
         """Take the next event, its payload as it was appended; False once the segment is full."""
@@ -63,7 +67,7 @@ class SegmentWriter:
         if Repeats.may_be_in(row.kind, [row.payload]):
             found = self._repeats.find(0, place, row.payload)
             stored = stored if found is None else found.middle
-        size = len(stored) + len(row.host or b"") + len(row.origin or b"")
+        size = _size(row) - len(row.payload) + len(stored)
         if place and (place >= MOST_EVENTS or self._bytes + size > MOST_BYTES):
             return False
         if self._first is None:
@@ -128,6 +132,10 @@ class _Dictionary(Generic[T]):
 
     def add(self, value: T) -> None:
         self.used.append(self.known.setdefault(value, len(self.known)))
+
+
+def _size(row: EventRow) -> int:
+    return len(row.payload) + len(row.host or b"") + len(row.origin or b"")
 
 
 def _steps(numbers: Sequence[int]) -> list[int]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar, get_type_hints
 
 from acphost.errors import CursorMalformedError
+from acphost.journal.packs import MOST_EVENTS
 from acphost.journal.rows import BindingRow, DecisionRow, ProcessRow, RunRow, SessionRow
 from acphost.journal.statements import stored_columns
 
@@ -15,30 +16,37 @@ T = TypeVar("T")
 
 _COLUMNS = (
     "SELECT e.offset, e.session_key, e.seq, e.run_key, e.kind, e.source, e.codec, e.flags,"
-    " e.payload, e.host, e.origin, e.at, s.session_id, r.run_id"
+    " e.payload, e.host, e.origin, e.at, s.session_id, r.run_id, e.events"
     " FROM events e LEFT JOIN sessions s ON s.key = e.session_key"
     " LEFT JOIN runs r ON r.key = e.run_key "
 )
+# A row has events between two positions if its last is behind the one (that is its name), and its
+# first not behind the other. Only a pack can have some of them beyond it, and no pack is longer
+# than MOST_EVENTS: the first half of `_UPTO` is what an index can tell.
+_UPTO = f"e.{{0}} < ?{{1}} + {MOST_EVENTS} AND +e.{{0}} - e.events < ?{{1}}"
 EVENTS_BY_SEQ = f"""{_COLUMNS}
-    WHERE e.session_key = ? AND e.seq > ? AND e.seq <= ? ORDER BY e.seq LIMIT ?
+    WHERE e.session_key = ?1 AND e.seq > ?2 AND {_UPTO.format("seq", 3)} ORDER BY e.seq LIMIT ?4
 """
-# By run the index of runs is walked, so that the later runs of a session cost nothing.
+# By run the index of runs is walked, so that the later runs of a session cost nothing; it is in
+# order of offsets, so the last seq that is known is looked up: that of an event in its row.
 EVENTS_BY_RUN = f"""{_COLUMNS}
-    WHERE +e.session_key = ?1 AND +e.seq > ?2 AND +e.seq <= ?3 AND e.run_key = ?4
+    WHERE +e.session_key = ?1 AND +e.seq > ?2 AND +e.seq - e.events < ?3 AND e.run_key = ?4
     AND e.offset > coalesce(
-        (SELECT p.offset FROM events p WHERE p.session_key = ?1 AND p.seq = ?2), 0
+        (SELECT p.offset - p.seq + ?2 FROM events p WHERE p.session_key = ?1 AND p.seq >= ?2
+        ORDER BY p.seq LIMIT 1), 0
     )
     ORDER BY e.offset LIMIT ?5
 """  # noqa: S608 (the columns are ours)
+_BETWEEN = f"e.offset > ?1 AND {_UPTO.format('offset', 2)}"
 EVENTS_BY_OFFSET = f"""{_COLUMNS}
-    WHERE e.offset > ? AND e.offset <= ? ORDER BY e.offset LIMIT ?
+    WHERE {_BETWEEN} ORDER BY e.offset LIMIT ?3
 """
 EVENTS_OF_SESSIONS = f"""{_COLUMNS}
-    WHERE e.offset > ? AND e.offset <= ? AND +e.session_key IN (SELECT value FROM json_each(?))
-    ORDER BY e.offset LIMIT ?
+    WHERE {_BETWEEN} AND +e.session_key IN (SELECT value FROM json_each(?3))
+    ORDER BY e.offset LIMIT ?4
 """  # noqa: S608 (as above)
 EVENTS_OF_WORKSPACE = f"""{_COLUMNS}
-    WHERE e.offset > ? AND e.offset <= ? AND s.workspace_id = ? ORDER BY e.offset LIMIT ?
+    WHERE {_BETWEEN} AND s.workspace_id = ?3 ORDER BY e.offset LIMIT ?4
 """
 
 

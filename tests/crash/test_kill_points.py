@@ -15,7 +15,9 @@ import pytest
 
 from acphost.archive.fsck import check_store
 from acphost.errors import ConnectionLostError
+from acphost.journal.event import STORED_FIELDS, EventRow
 from acphost.journal.migrations import MIGRATIONS, migrate
+from acphost.journal.packs import PACK, StoredRow, unpacked
 from tests.crash.points import Points, SavedState, sound
 from tests.support.daemon import Daemon, eventually, marked_processes, running_daemon
 
@@ -205,6 +207,14 @@ def as_first_schema(path: Path) -> None:
                 connection.execute(
                     f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM new.{table}"  # noqa: S608
                 )
+        # A row of that schema is one event.
+        packs = connection.execute("SELECT * FROM new.events WHERE codec = ?", (PACK,)).fetchall()
+        connection.execute("DELETE FROM main.events WHERE codec = ?", (PACK,))
+        for *last, events in packs:
+            connection.executemany(
+                f"INSERT INTO main.events VALUES ({', '.join('?' * STORED_FIELDS)})",  # noqa: S608
+                [row[:STORED_FIELDS] for row in unpacked(StoredRow(EventRow(*last), events))],
+            )
         connection.execute("DETACH new")
         connection.execute("PRAGMA journal_mode = WAL").close()
     for suffix in ("-wal", "-shm"):

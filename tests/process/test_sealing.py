@@ -83,8 +83,20 @@ appended = st.tuples(
     st.just("append"), st.integers(0, 3), st.sampled_from([None, 0, 1]), st.sampled_from(KINDS),
     st.integers(1, 12), st.integers(0, 30),
 )  # fmt: skip
-sealing = st.tuples(st.just("seal"), st.sampled_from(SESSIONS), st.integers(0, 60))
-steps = st.lists(appended | sealing, min_size=1, max_size=25)
+sealing = st.tuples(
+    st.just("seal"), st.sampled_from(SESSIONS), st.integers(0, 60) | st.integers(0, 3000)
+)
+#: So many alike at a time that they are stored together, by the hundred.
+flooded = st.tuples(
+    st.just("flood"), st.integers(0, 2), st.sampled_from([None, 0, 1]),
+    st.sampled_from([8, 60, 1500]), st.sampled_from([0, 40, 900]),
+)  # fmt: skip
+steps = st.lists(appended | flooded | sealing, min_size=1, max_size=25)
+Step = (
+    tuple[str, int, int]
+    | tuple[str, int, int | None, str, int, int]
+    | tuple[str, int, int | None, int, int]
+)
 
 
 def runs_of(session_key: int) -> tuple[int, int]:
@@ -104,11 +116,23 @@ class Twins:
             runs = [save_run(run_row(run, key)) for key in SESSIONS for run in runs_of(key)]
             store.writer.record([*rows, *runs])
 
+    def flood(self, place: int, which: int | None, count: int, size: int) -> None:
+        for store in (self.plain, self.sealed):
+            payloads = [b"%d" % number * size for number in range(count)]
+            store.writer.append_alike(
+                self._logs[store][place], "message.delta", payloads, at=1000 + size,
+                run=self._run(place, which),
+            )  # fmt: skip
+
+    @staticmethod
+    def _run(place: int, which: int | None) -> RunRef | None:
+        if which is None or place >= len(SESSIONS):
+            return None
+        key = runs_of(SESSIONS[place])[which]
+        return RunRef(key, f"run_{key}")
+
     def append(self, place: int, which: int | None, kind: str, count: int, size: int) -> None:
-        run = None
-        if which is not None and place < len(SESSIONS):
-            key = runs_of(SESSIONS[place])[which]
-            run = RunRef(key, f"run_{key}")
+        run = self._run(place, which)
         for store in (self.plain, self.sealed):
             log = self._logs[store][place] if place < len(SESSIONS) else None
             drafts = [
@@ -126,14 +150,20 @@ class Twins:
 
 
 cursors = st.tuples(
-    st.integers(0, 90), st.integers(1, 40), st.sampled_from([1, 300, 3000, 1 << 30])
+    st.integers(0, 90) | st.integers(0, 4000),
+    st.integers(1, 40) | st.just(3000),
+    st.sampled_from([1, 300, 3000, 1 << 30]),
 )
 
 
-@given(steps=steps, cursors=st.lists(cursors, min_size=1, max_size=5), upto=st.integers(0, 120))
-@settings(max_examples=20)
+@given(
+    steps=steps,
+    cursors=st.lists(cursors, min_size=1, max_size=5),
+    upto=st.integers(0, 120) | st.integers(0, 4000),
+)
+@settings(max_examples=25)
 async def test_no_reader_can_tell_that_events_are_sealed(
-    steps: list[tuple[str, int, int] | tuple[str, int, int | None, str, int, int]],
+    steps: list[Step],
     cursors: list[tuple[int, int, int]],
     upto: int,
 ) -> None:
@@ -145,10 +175,13 @@ async def test_no_reader_can_tell_that_events_are_sealed(
         ):
             twins = Twins(plain, sealed)
             for step in steps:
-                if step[0] == "append":
-                    twins.append(*step[1:])
-                else:
-                    await seal(sealed, *step[1:])
+                match step:
+                    case ("append", *what):
+                        twins.append(*what)
+                    case ("flood", *what):
+                        twins.flood(*what)
+                    case ("seal", *what):
+                        await seal(sealed, *what)
             await plain.writer.drain()
             await sealed.writer.drain()
             for after, limit, size in cursors:

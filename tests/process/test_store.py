@@ -8,15 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from acphost.archive.fsck import check_store
 from acphost.errors import (
     StoreRefusedError,
 )
+from acphost.journal.delta import DIFFERENCE, Difference, pack
 from acphost.journal.event import Draft
 from acphost.journal.file import APPLICATION_ID, SCHEMA_VERSION
-from acphost.journal.migrations import MIGRATIONS, Migration, migrate
+from acphost.journal.migrations import MIGRATIONS, PACKING, Migration, migrate
+from acphost.journal.packs import PACK
+from acphost.journal.statements import save_session
 from acphost.journal.store import open_store
 from acphost.journal.writer import SessionLog
-from tests.support.stores import chunks, now, opened
+from tests.support.stores import chunks, events_of, now, opened, session_row
 
 
 @pytest.fixture
@@ -163,3 +167,36 @@ def test_migrations_go_forward_each_whole_or_not_at_all() -> None:
         ]
         tables = connection.execute("SELECT name FROM sqlite_schema WHERE name = 'less'").fetchall()
         assert tables == []
+
+
+async def test_a_store_of_before_packs_is_checked_as_it_is_and_goes_on(path: Path) -> None:
+    """Its events, whole or as differences, are read before and after; new ones are packed."""
+    first, second = b'"' + b"x" * 400 + b'"', b'"' + b"x" * 399 + b'y"'
+    async with opened(path) as store:
+        store.writer.record([save_session(session_row())])
+        await store.writer.drain()
+    with closing(sqlite3.connect(path, isolation_level=None)) as old:
+        old.execute("ALTER TABLE events DROP COLUMN events")
+        old.execute("DELETE FROM migrations WHERE number >= ?", (PACKING,))
+        old.execute(f"PRAGMA user_version = {PACKING - 1}")
+        old.executemany(
+            "INSERT INTO events (offset, session_key, seq, kind, source, codec, payload, at)"
+            " VALUES (?, 1, ?, 'tool.updated', 'agent', ?, ?, 1)",
+            [(1, 1, 0, first), (2, 2, DIFFERENCE, pack(Difference(1, 400, 1, b"y")))],
+        )
+
+    report = check_store(path)
+
+    assert (report.findings, report.checked["events"]) == ([], 2)
+    assert [note.check for note in report.notes] == ["identity"]
+    async with opened(path) as store:
+        log = SessionLog(1, "sess_1", 2)
+        store.writer.append_alike(log, "message.delta", [b'"z"'] * 20, at=2)
+        await store.writer.drain()
+        rows = await events_of(store.reader, 1)
+    assert [row.payload for row in rows] == [first, second, *[b'"z"'] * 20]
+    report = check_store(path)
+    assert (report.findings, report.notes, report.checked["events"]) == ([], [], 22)
+    with closing(sqlite3.connect(path)) as connection:
+        stored = connection.execute("SELECT seq, codec, events FROM events").fetchall()
+    assert stored == [(1, 0, 1), (2, DIFFERENCE, 1), (22, PACK, 20)]

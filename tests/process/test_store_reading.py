@@ -73,20 +73,37 @@ class Model:
         if log is None or count == 2:
             writer.append(log, [draft] * count, at=1)
             return
+        if count > MANY:
+            writer.append_alike(log, draft.kind, [draft.payload] * count, at=1, run=run)
+            return
         for _ in range(count):
             writer.append_event(log, draft.kind, draft.payload, at=1, run=run)
 
 
+#: More events than that at a time are appended as alike, and stored together.
+MANY = 8
 steps = st.lists(
-    st.tuples(st.integers(0, 3), st.integers(0, 2), st.integers(1, 4)), min_size=1, max_size=25
+    st.tuples(
+        st.integers(0, 3), st.integers(0, 2), st.integers(1, 4) | st.sampled_from((9, 30, 400))
+    ),
+    min_size=1,
+    max_size=25,
 )
 
 
-@given(steps=steps, after=st.integers(0, 60), limit=st.integers(1, 30), size=st.integers(1, 40))
-@settings(max_examples=25)
+@given(
+    steps=steps,
+    after=st.integers(0, 60) | st.integers(0, 900),
+    limit=st.integers(1, 30) | st.just(500),
+    size=st.integers(1, 40) | st.just(1 << 30),
+    upto=st.integers(0, 60) | st.integers(0, 900),
+)
+@settings(max_examples=50)
 async def test_every_cursor_reads_what_a_model_would(
-    steps: list[tuple[int, int, int]], after: int, limit: int, size: int
+    steps: list[tuple[int, int, int]], after: int, limit: int, size: int, upto: int
 ) -> None:
+    """By seq or offset, of a run or of some sessions, from and to the midst of what is alike."""
+
     def page(rows: list[EventRow]) -> list[EventRow]:
         taken, left = list[EventRow](), size
         for row in rows[:limit]:
@@ -115,8 +132,10 @@ async def test_every_cursor_reads_what_a_model_would(
             )
 
             assert await after_offset() == page([row for row in rows if row.offset > after])
-            assert await after_offset(upto_offset=40, session_keys={1, 3}) == page(
-                [row for row in rows if after < row.offset <= 40 and row.session_key in {1, 3}]
+            between = [row for row in rows if after < row.offset <= upto]
+            assert await after_offset(upto_offset=upto) == page(between)
+            assert await after_offset(upto_offset=upto, session_keys={1, 3}) == page(
+                [row for row in between if row.session_key in {1, 3}]
             )
             assert await after_offset(workspace_id="w1") == page(
                 [row for row in rows if row.offset > after and row.session_key in {1, 3}]
@@ -124,9 +143,14 @@ async def test_every_cursor_reads_what_a_model_would(
             for key in (1, 2, 3):
                 own = [row for row in rows if row.session_key == key and (row.seq or 0) > after]
                 assert await after_seq(key) == page(own)
-                assert await after_seq(key, upto_seq=9, run_key=1) == page(
-                    [row for row in own if row.run_key == 1 and (row.seq or 0) <= 9]
-                )
+                assert await store.reader.head_seq(key) == model.logs[key - 1].seq
+                early = [row for row in own if (row.seq or 0) <= upto]
+                assert await after_seq(key, upto_seq=upto) == page(early)
+                for run_key in (1, 2):
+                    assert await after_seq(key, upto_seq=upto, run_key=run_key) == page(
+                        [row for row in early if row.run_key == run_key]
+                    )
+            assert (await store.reader.heads()).offset == len(rows)
 
 
 async def test_a_payload_in_a_codec_of_the_future_is_an_error_of_the_store(path: Path) -> None:

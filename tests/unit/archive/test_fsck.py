@@ -24,6 +24,9 @@ ON prompt "ask"
     PERM c1 yes:allow_once no:reject_once
     UPD c1 completed
     MSG "done"
+ON prompt "much"
+    REPEAT 500
+        MSG "word ${I} "
 ON prompt "last"
     MARK ${DIR}/begun
     STAY
@@ -50,6 +53,7 @@ async def good(anyio_backend: str, tmp_path_factory: pytest.TempPathFactory) -> 
         question = await daemon.question(session)
         await daemon.client.respond(question.permission_id, "yes")
         await daemon.wait(asked)
+        await daemon.ask(session, "much")
         running = await daemon.send(session, "last")
         await daemon.marked("begun")
         await daemon.send(session, "waits")
@@ -82,10 +86,10 @@ def test_a_good_store_is_clean(good: Path) -> None:
 
     assert (report.findings, report.notes) == ([], [])
     assert report.checked["sessions"] == 2
-    assert report.checked["runs"] == report.checked["prompts"] == 6
+    assert report.checked["runs"] == report.checked["prompts"] == 7
     assert report.checked["decisions"] == 1
     assert report.checked["waiting runs"] == 2
-    assert report.checked["events"] > 40
+    assert report.checked["events"] > 540
     assert report.schema_version == SCHEMA_VERSION
 
 
@@ -93,6 +97,8 @@ def test_a_good_store_is_clean(good: Path) -> None:
 _ENDED = "(SELECT key FROM runs WHERE status = 'completed' ORDER BY key LIMIT 1)"
 _END = f"(run_key = {_ENDED} AND kind = 'run.completed')"
 _WAITING = "(SELECT min(key) FROM runs WHERE status = 'pending')"
+#: The first of the rows that hold several events.
+_PACK = "offset = (SELECT min(offset) FROM events WHERE codec = 2)"
 _AFTER = "(SELECT max(offset) FROM events)"
 _SEQ = "(SELECT max(seq) FROM events WHERE session_key = 1)"
 
@@ -112,7 +118,7 @@ SPOILT: dict[str, tuple[str, str, str]] = {
     "an event is there twice": (
         """DROP INDEX events_by_session;
         INSERT INTO events SELECT (SELECT max(offset) + 1 FROM events), session_key, seq, run_key,
-        kind, source, codec, flags, payload, host, origin, at FROM events
+        kind, source, codec, flags, payload, host, origin, at, events FROM events
         WHERE session_key = 1 AND seq = 5""", "sequence", "seq 5 stands where 6 was due"),
     "two events changed places": (
         """UPDATE events SET seq = -1 WHERE session_key = 1 AND seq = 5;
@@ -183,6 +189,17 @@ SPOILT: dict[str, tuple[str, str, str]] = {
     "an event is packed in an unknown way": (
         "UPDATE events SET codec = 77 WHERE kind = 'message.delta' AND session_key = 1",
         "sequence", "codec 77"),
+    "a pack was cut": (
+        f"UPDATE events SET payload = substr(payload, 1, 900) WHERE {_PACK}", "sequence",
+        "cannot unpack"),
+    "a pack counts otherwise": (
+        f"UPDATE events SET events = events + 1 WHERE {_PACK}", "sequence", "cannot unpack"),
+    "an event in a pack is no JSON": (
+        f"""UPDATE events SET payload = CAST(substr(payload, 1, length(payload) - 1) || '"' AS BLOB)
+        WHERE {_PACK}""", "payloads", "is no JSON"),
+    "a pack is missing": (f"DELETE FROM events WHERE {_PACK}", "sequence", "missing"),
+    "one event says it is several": (
+        f"UPDATE events SET events = 3 WHERE {_END}", "sequence", "says it is 3"),
 }  # fmt: skip
 
 
