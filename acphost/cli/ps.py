@@ -61,7 +61,8 @@ def _print(records: list[ProcessRecord]) -> None:
         for below in each.descendants:
             mark = "own group" if below.pid in each.left_group else ""
             command = one_line(below.command, _COMMAND)
-            rows.append((f"  {below.pid}", "", "", mark, "", size(below.memory_bytes), command))
+            figures = duration(below.age_ms), size(below.memory_bytes)
+            rows.append((f"  {below.pid}", "", "", mark, *figures, command))
     head, *lines = table(
         ("PID", "AGENT", "SESSION", "STATE", "AGE", "MEMORY", "COMMAND"), rows, pen.width
     )

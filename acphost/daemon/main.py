@@ -181,7 +181,7 @@ class Daemon:
         """
         swept = await sweep_processes(store, epoch_ms)
         await to_thread.run_sync(cgroups.tidy)
-        reconciled = await reconcile(store, epoch_ms, pool.traits_of)
+        reconciled = await reconcile(store, epoch_ms, pool.traits_of, self._settings.queue)
         await host.agent_desk.remember()
         await tasks.start(pool.run)
         await tasks.start(host.house.run)

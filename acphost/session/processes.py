@@ -92,5 +92,8 @@ def _state(process: AgentProcess | None) -> str:
 
 def _descendant(figures: Figures) -> Descendant:
     return Descendant(
-        pid=figures.process.pid, command=figures.command, memory_bytes=figures.memory_bytes
+        pid=figures.process.pid,
+        command=figures.command,
+        memory_bytes=figures.memory_bytes,
+        age_ms=figures.age_ms,
     )

@@ -34,7 +34,9 @@ from acphost.session.calls import CallBook
 from acphost.session.decisions import withdrawal
 from acphost.session.ending import Ending
 from acphost.session.scribe import note
+from acphost.session.state import USER_HOLD
 from acphost.session.usage import UsageLedger, read_context
+from acphost.settings.model import QueueSettings
 from acphost.transport.processes import Launch, end_launch
 from acphost.wire.acp import lenient
 from acphost.wire.base import AcpStruct
@@ -91,11 +93,14 @@ class _Remains:
     bindings: list[BindingRow] = field(default_factory=list)
 
 
-async def reconcile(store: Store, now: Clock, traits_of: Callable[[str], Traits]) -> int:
+async def reconcile(
+    store: Store, now: Clock, traits_of: Callable[[str], Traits], queue: QueueSettings
+) -> int:
     """Put every session right that was at work when the last daemon ended; returns how many.
 
     `traits_of` tells what is peculiar to a runtime.
     """
+    goes_on = queue.on_interrupted == "continue"
     unfinished = await store.reader.unfinished()
     remains: dict[int, _Remains] = defaultdict(_Remains)
     for run in unfinished.runs:
@@ -111,7 +116,8 @@ async def reconcile(store: Store, now: Clock, traits_of: Callable[[str], Traits]
     for session_key, left in remains.items():
         session = await store.reader.session_by_key(session_key)
         if session is not None:
-            await _reconcile_session(store, session, left, now(), traits_of(session.runtime))
+            traits = traits_of(session.runtime)
+            await _reconcile_session(store, session, left, now(), traits, goes_on=goes_on)
     await store.writer.drain()
     return len(remains)
 
@@ -130,7 +136,7 @@ async def _at_work(reader: Reader) -> list[int]:
 
 
 async def _reconcile_session(
-    store: Store, session: SessionRow, left: _Remains, now: int, traits: Traits
+    store: Store, session: SessionRow, left: _Remains, now: int, traits: Traits, *, goes_on: bool
 ) -> None:
     numbering = SessionLog(session.key, session.session_id, session.last_seq)
     drafts: list[Draft] = []
@@ -164,7 +170,9 @@ async def _reconcile_session(
         drafts.append(note(Kind.BINDING_LOST, payload))
         statements.append(save_binding(binding))
     waiting = any(run.status == RunStatus.PENDING for run in left.runs)
-    drafts += await _settle_queue(store.reader, session, interrupted, waiting=waiting)
+    drafts += await _settle_queue(
+        store.reader, session, interrupted, waiting=waiting, goes_on=goes_on
+    )
     session.updated_at = now
     statements.append(save_session(session))
     store.writer.append(numbering, drafts, statements, at=now)
@@ -180,21 +188,34 @@ def _interruption(run: RunRow) -> Ending:
 
 
 async def _settle_queue(
-    reader: Reader, session: SessionRow, interrupted: RunRow | None, *, waiting: bool
+    reader: Reader, session: SessionRow, interrupted: RunRow | None, *, waiting: bool, goes_on: bool
 ) -> list[Draft]:
-    """What was waiting goes on waiting, until a person says so or sends again."""
+    """What was waiting goes on waiting, until a person says so or sends again; or it `goes_on`."""
     unresolved = interrupted is not None or bool(await reader.unresolved_runs(session.key))
     held: list[Draft] = []
-    if session.held_reason is None and (unresolved or waiting):
-        session.held_reason = ErrorWord.HOST_RESTARTED
+    reason = _hold_reason(interrupted, goes_on=goes_on and waiting)
+    if session.held_reason is None and (unresolved or waiting) and reason is not None:
+        session.held_reason = reason
         held.append(note(Kind.QUEUE_HELD, {"reason": session.held_reason}))
     if interrupted is not None:
         session.last_run_status = interrupted.status
     session.active_run_id = None
-    is_held = session.held_reason is not None
+    is_held = session.held_reason is not None or unresolved
     session.status = SessionStatus.HELD if is_held else SessionStatus.IDLE
     session.status_reason = session.held_reason
     return held
+
+
+def _hold_reason(interrupted: RunRow | None, *, goes_on: bool) -> str | None:
+    """Why what waits has to wait; None if it goes on, as is configured."""
+    if not goes_on:
+        return ErrorWord.HOST_RESTARTED
+    if interrupted is not None and interrupted.hold_after:
+        return f"{USER_HOLD}: holdAfter"
+    if interrupted is not None and interrupted.cancel_requested_at is not None:
+        # Whether it was stopped to hold the queue is not known any more.
+        return ErrorWord.CANCEL_UNCONFIRMED
+    return None
 
 
 async def _look_back(

@@ -260,7 +260,8 @@ class Turns:
 
     def _hold_reason(self, turn: Turn) -> str | None:
         run, queue = turn.run, self._queue_settings()
-        if run.status == RunStatus.INTERRUPTED:
+        goes_on = queue.on_interrupted == "continue" and self._state.queue and not turn.hold_queue
+        if run.status == RunStatus.INTERRUPTED and not goes_on:
             return run.error_code or "interrupted"
         if run.hold_after:
             return f"{USER_HOLD}: holdAfter"

@@ -62,6 +62,8 @@ class QueueSettings(Table, frozen=True):
     limit: Count = 1000
     on_stop: Literal["continue", "hold"] = "continue"
     on_failed: Literal["continue", "hold"] = "continue"
+    #: Of unknown outcome: what waits may rely on what nobody knows to have happened.
+    on_interrupted: Literal["continue", "hold"] = "hold"
 
 
 class LimitSettings(Table, frozen=True):

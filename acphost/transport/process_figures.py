@@ -15,11 +15,12 @@ _MARK = f"{LAUNCH_VARIABLE}=".encode()
 
 
 class Figures(NamedTuple):
-    """A process, its memory that is really there, and its command line."""
+    """A process, its memory that is really there, its age and its command line."""
 
     process: Process
     group: int
     memory_bytes: int
+    age_ms: int
     command: str
 
 
@@ -91,7 +92,8 @@ def _marks(entries: dict[int, Entry]) -> dict[int, str]:
 
 def _figures(entry: Entry) -> Figures:
     memory, command = _linux(entry.pid) if sys.platform == "linux" else _macos(entry.pid)
-    return Figures(Process(entry.pid, entry.birth), entry.group, memory, command[:_MOST_COMMAND])
+    process, age = Process(entry.pid, entry.birth), process_table.age_ms(entry)
+    return Figures(process, entry.group, memory, age, command[:_MOST_COMMAND])
 
 
 def _linux(pid: int) -> tuple[int, str]:

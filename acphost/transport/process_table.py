@@ -3,11 +3,15 @@
 import os
 import subprocess  # noqa: TID251 - `ps` is how macOS tells; Linux never gets there
 import sys
+import time
 from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 _PROC = Path("/proc")
+#: How `ps` words a moment.
+_BIRTH = "%a %b %d %H:%M:%S %Y"
 
 
 class Entry(NamedTuple):
@@ -20,6 +24,24 @@ class Entry(NamedTuple):
     uid: int
     is_dead: bool
     birth: str
+
+
+def age_ms(process: Entry) -> int:
+    """How long ago it was born; a clock that was set since does not count on Linux."""
+    if sys.platform == "linux":
+        ticks = int(process.birth)
+        born = ticks * 1000 // os.sysconf("SC_CLK_TCK")
+        return max(0, time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000 - born)
+    return age_by_words(process.birth, time.time())
+
+
+def age_by_words(birth: str, now: float) -> int:
+    """The age of who was born at a moment in the words of `ps`; 0 if those cannot be read."""
+    try:
+        born = datetime.strptime(birth, _BIRTH).replace(tzinfo=UTC)
+    except ValueError:
+        return 0
+    return max(0, int((now - born.timestamp()) * 1000))
 
 
 def boot_id() -> str:

@@ -9,6 +9,7 @@ class Descendant(HostRecord, frozen=True):
     pid: int
     command: str
     memory_bytes: int
+    age_ms: int
 
 
 class ProcessRecord(HostRecord, frozen=True):

@@ -36,6 +36,21 @@ ON prompt "die"
         assert daemon.prompts() == ["die", "q"]
 
 
+async def test_what_waits_goes_on_after_a_death_where_that_is_configured() -> None:
+    """`on_interrupted = "continue"`: the next run gets another process, the cut one nothing."""
+    script = 'ON prompt "die"\n    MARK ${DIR}/begun\n    GATE ${DIR}/go\n    EXIT 3\n'
+    async with running_daemon(script, host={"queue": {"on_interrupted": "continue"}}) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "die")
+        await daemon.marked("begun")
+        after = await daemon.send(session, "q")
+        daemon.open("go")
+
+        assert (await daemon.wait(after)).status == "completed"
+        assert (await daemon.run(run)).status == "interrupted"
+        assert daemon.prompts() == ["die", "q"]
+
+
 async def test_it_dies_with_all_kinds_of_things_open() -> None:
     """A question, a form, a command, a call: all are closed, and its session goes on elsewhere."""
     form = '{"sessionId": "${SESSION}", "mode": "form", "message": "?", "requestedSchema": {}}'

@@ -29,6 +29,10 @@ sys.exit(subprocess.call(sys.argv[1:]))
 """
 
 
+#: The system counts the births of processes in these.
+A_TICK = 20
+
+
 async def say(daemon: Daemon, *words: str) -> Finished:
     return await acphost(daemon.socket, *words, cwd=daemon.work)
 
@@ -57,6 +61,7 @@ async def test_an_agent_with_what_it_started() -> None:
         assert set(below) == {agent, away}
         assert below[away].command == "sleep 1000"
         assert below[away].memory_bytes > 0
+        assert all(0 <= each.age_ms <= record.age_ms + A_TICK for each in below.values())
         assert record.left_group == [away]
         (same,) = await daemon.client.processes(session)
         assert same.launch_id == record.launch_id

@@ -13,7 +13,7 @@ from acphost.client.client import Client
 from acphost.errors import ConflictError, ConnectionLostError
 from acphost.transport import cgroups
 from acphost.wire.host import Run
-from tests.support.config import STUBBORN
+from tests.support.config import STUBBORN, Table
 from tests.support.daemon import Daemon, eventually, is_alive, payload, running_daemon, started
 
 GATED = """
@@ -336,3 +336,60 @@ async def test_a_stranger_with_a_recorded_pid_lives() -> None:
     finally:
         stranger.kill()
         stranger.communicate()
+
+
+CONTINUE: Table = {"queue": {"on_interrupted": "continue"}}
+
+
+async def test_what_waits_goes_on_by_itself_where_that_is_configured() -> None:
+    """`on_interrupted = "continue"`: the cut run stays unknown and is not sent again."""
+    async with running_daemon(GATED, host=CONTINUE) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "work")
+        await daemon.marked("begun")
+        waiting = [await daemon.send(session, f"go on {n}") for n in range(3)]
+        await daemon.restart()
+
+        for each in waiting:
+            assert (await daemon.wait(each)).status == "completed"
+        assert daemon.prompts() == ["work", "go on 0", "go on 1", "go on 2"]
+        cut = await daemon.run(run)
+        assert cut.status == "interrupted"
+        assert cut.recovery is not None
+        assert (await daemon.get(session)).status == "held"
+        assert not await daemon.history(session, "queue.held")
+
+
+async def test_where_it_goes_on_a_session_with_nothing_waiting_is_held() -> None:
+    """Nobody knows what became of the run: that is never called idle."""
+    async with running_daemon(GATED, host=CONTINUE) as daemon:
+        session, run = await interrupted_run(daemon)
+
+        assert (await daemon.get(session)).status == "held"
+        assert (await daemon.ask(session, "go on")).status == "completed"
+        await daemon.client.dismiss(run.host_run_id)
+        assert (await daemon.get(session)).status == "idle"
+
+
+async def test_where_it_goes_on_a_person_has_the_last_word() -> None:
+    """Held by hand, to be held after the run, or stopped: what waits is not sent by itself."""
+    script = GATED + "ON cancel KEEP\n    MARK ${DIR}/told\n"
+    async with running_daemon(script, host=CONTINUE) as daemon:
+        held, after, stopped = [await daemon.session() for _ in range(3)]
+        runs = [
+            await daemon.send(held, "work"),
+            await daemon.send(after, "work", holdAfter=True),
+            await daemon.send(stopped, "work"),
+        ]
+        for run in runs:
+            await daemon.has_event(run.session_id, "message.delta")
+        for session in (held, after, stopped):
+            await daemon.send(session, "go on")
+        await daemon.client.queue_hold(held, "lunch")
+        await daemon.client.cancel(runs[2].host_run_id)
+        await daemon.marked("told")
+        await daemon.restart()
+
+        reasons = [(await daemon.get(each)).status_reason for each in (held, after, stopped)]
+        assert reasons == ["user: lunch", "user: holdAfter", "cancel_unconfirmed"]
+        assert daemon.prompts() == ["work"] * 3

@@ -164,9 +164,9 @@ class RecoveryMachine(RuleBasedStateMachine):
             if is_new:
                 life = self._first(store)
             else:
-                await reconcile(store, self.clock, lambda _: Traits())
+                await reconcile(store, self.clock, lambda _: Traits(), QueueSettings())
                 head = store.writer.head
-                await reconcile(store, self.clock, lambda _: Traits())
+                await reconcile(store, self.clock, lambda _: Traits(), QueueSettings())
                 assert store.writer.head == head, "putting it right again changes something"
                 life = await self._again(store)
             yield life

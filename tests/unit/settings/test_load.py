@@ -28,7 +28,9 @@ def test_with_no_files_the_shipped_defaults_stand(load: Load, folder: Path) -> N
         socket=None,
         state_dir=None,
         admins=[],
-        queue=QueueSettings(limit=1000, on_stop="continue", on_failed="continue"),
+        queue=QueueSettings(
+            limit=1000, on_stop="continue", on_failed="continue", on_interrupted="hold"
+        ),
         limits=LimitSettings(
             max_line_bytes=67_108_864,
             client_line_bytes=33_554_432,

@@ -20,7 +20,9 @@ MAIN_KEYS = ", ".join(sorted(ConfigFile.__struct_fields__))
 MISTAKES = {
     "[queue]\nlimt = 1": '2: queue.limt: unknown key, did you mean "limit"?',
     "[queue]\nLimit = 1": '2: queue.Limit: unknown key, did you mean "limit"?',
-    "[queue.x]\ny = 1": "1: queue.x: unknown key; known here: limit, on_failed, on_stop",
+    "[queue.x]\ny = 1": (
+        "1: queue.x: unknown key; known here: limit, on_failed, on_interrupted, on_stop"
+    ),
     "[agent.x]": '1: agent: unknown key, did you mean "agents"?',
     '"a b\\n" = 1': f'1: "a b\\n": unknown key; known here: {MAIN_KEYS}',
     "[queue]\n\nlimit = '5'": f'3: queue.limit: {COUNT}, got "5"',

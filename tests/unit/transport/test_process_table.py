@@ -25,6 +25,25 @@ def test_this_process_is_described() -> None:
     assert found in list(process_table.entries())
 
 
+def test_its_age_is_known() -> None:
+    """From its birth on, by the system's own count: its parent was there before."""
+    ages = []
+    for pid in (os.getpid(), os.getppid()):
+        found = process_table.entry(pid)
+        assert found is not None
+        ages.append(process_table.age_ms(found))
+    assert 0 <= ages[0] <= ages[1]
+
+
+@pytest.mark.parametrize(
+    ("birth", "age"),
+    [("Mon Jan 5 10:11:12 2026", 2500), ("Mon Jan 5 10:12:12 2026", 0), ("", 0), ("x y", 0)],
+)
+def test_an_age_is_read_from_the_words_of_ps(birth: str, age: int) -> None:
+    """One that cannot be, of a clock that was put back, is none."""
+    assert process_table.age_by_words(birth, 1_767_607_874.5) == age
+
+
 def test_no_process_has_no_description() -> None:
     assert process_table.entry(2**22 + 1) is None
 
