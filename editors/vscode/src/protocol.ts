@@ -1,7 +1,7 @@
 // Made by `acphost schema --ts` from the daemon's own types: change those, not this.
 /* eslint-disable */
 
-export const schemaRevision = "1-daa5a251b1f6";
+export const schemaRevision = "1-f2ff6fd2e917";
 export const protocolVersion = 1;
 /** The kinds of event that end a run. */
 export const terminalKinds: readonly Kind[] = ["run.cancelled", "run.completed", "run.failed", "run.interrupted"];
@@ -339,6 +339,7 @@ export interface Descendant {
   pid: number;
   command: string;
   memoryBytes: number;
+  ageMs: number;
 }
 
 /** The answer to `session/discover`. */

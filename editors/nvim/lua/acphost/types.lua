@@ -1,6 +1,6 @@
 ---@meta acphost.types
 -- Made by `acphost schema --lua` from the daemon's own types: change those, not this.
--- schema revision 1-daa5a251b1f6
+-- schema revision 1-f2ff6fd2e917
 
 ---@alias acphost.Method
 ---| "initialize"
@@ -353,6 +353,7 @@
 ---@field pid integer
 ---@field command string
 ---@field memoryBytes integer
+---@field ageMs integer
 
 ---The answer to `session/discover`.
 ---@class acphost.Discovered
