@@ -11,11 +11,16 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.support import nursery
+
 # Two shared cores are slow at times; a slow example says nothing about the code.
 settings.register_profile(
     "acphost", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=100
 )
 settings.load_profile("acphost")
+
+#: Folders whose tests need a daemon, rather than the start of one.
+_WITH_DAEMONS = {"contract", "e2e"}
 
 # Tests start hundreds of processes; compiling the sources would take each half of its start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -34,6 +39,14 @@ def short_dir() -> Iterator[Path]:
     path = Path(tempfile.mkdtemp(prefix="ah-", dir="/tmp"))
     yield path
     shutil.rmtree(path, ignore_errors=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Daemons of most tests come ready from the nursery; what it is about says which do not."""
+    folder = item.path.relative_to(item.config.rootpath / "tests").parts[0]
+    is_like_any_other = item.get_closest_marker("anew") is None
+    nursery.is_open = folder in _WITH_DAEMONS and is_like_any_other
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

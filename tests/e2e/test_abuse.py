@@ -11,6 +11,7 @@ from statistics import median
 
 import anyio
 import anyio.to_thread
+import pytest
 from anyio.abc import TaskStatus
 
 from tests.support.daemon import Daemon, eventually, running_daemon
@@ -78,6 +79,7 @@ async def test_nobody_may_stay_without_a_word() -> None:
             await client.closed()
 
 
+@pytest.mark.anew
 async def test_a_line_without_an_end_costs_the_limit_and_no_more() -> None:
     """32 MB from strangers and from friends: refused at the limit, memory stays where it was."""
     limits = {"client_line_bytes": 2 << 20}
@@ -186,6 +188,7 @@ async def test_too_many_requests_at_once_are_put_off() -> None:
             await busy.result("host/ping")
 
 
+@pytest.mark.anew
 async def test_a_flood_of_requests_that_nobody_reads_the_answers_of() -> None:
     """The daemon stops reading from it: memory is bounded, and the others are served."""
     async with running_daemon(GATED) as daemon, unharmed(daemon):
@@ -211,6 +214,7 @@ def _pour(bad: socket.socket, path: Path) -> int:
     return taken
 
 
+@pytest.mark.anew
 async def test_a_subscriber_that_does_not_read() -> None:
     """60 MB of events: the turn takes its normal time; memory stays bounded; none is missing."""
     script = f"ON prompt\n{chunks(15_000, 4_000)}"

@@ -39,7 +39,7 @@ async def test_a_daemon_on_its_way_up_is_waited_for() -> None:
         session = await daemon.session()
         await daemon.ask(session, "hi")
         await daemon.kill()
-        process = daemon.launch()
+        process = daemon.begin()
         await eventually(lambda: lock_holder(daemon.state) == process.pid)
         process.send_signal(signal.SIGSTOP)
         with anyio.fail_after(PATIENCE):

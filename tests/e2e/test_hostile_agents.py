@@ -215,6 +215,7 @@ ON prompt "close"
         assert not await daemon.history(session, "queue.held")
 
 
+@pytest.mark.anew
 async def test_it_asks_without_end_and_reads_no_answer() -> None:
     """Answers that are not read are kept up to a limit; then the connection is over."""
     script = f"""

@@ -11,6 +11,8 @@ import pytest
 
 from tests.support.daemon import Daemon, eventually, running_daemon
 
+pytestmark = pytest.mark.anew
+
 
 def acphost(daemon: Daemon, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(

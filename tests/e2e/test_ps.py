@@ -4,9 +4,13 @@ import json
 import os
 import sys
 
+import pytest
+
 from tests.support.config import STUBBORN
 from tests.support.daemon import Daemon, eventually, facts, is_alive, payload, running_daemon
 from tests.support.terminal import Finished, acphost
+
+pytestmark = pytest.mark.anew
 
 SCRIPT = """
 ON prompt ~"stay$"

@@ -16,6 +16,8 @@ from acphost.wire.host import Run
 from tests.support.config import STUBBORN, Table
 from tests.support.daemon import Daemon, eventually, is_alive, payload, running_daemon, started
 
+pytestmark = pytest.mark.anew
+
 GATED = """
 ON prompt "go on"
     MSG "ok"

@@ -14,6 +14,8 @@ from acphost.errors import ShuttingDownError, StorageError, StorageFullError
 from tests.support.daemon import Daemon, eventually, is_alive, running_daemon, started
 from tests.support.patience import NEVER, PATIENCE
 
+pytestmark = pytest.mark.anew
+
 GATED = """
 ON prompt
     MSG "a"

@@ -6,10 +6,14 @@ import stat
 import sys
 from typing import Any
 
+import pytest
+
 from acphost.provider.connection import STDERR_GRACE
 from acphost.provider.process import DRAIN_GRACE
 from acphost.wire.daemon import Reloaded
 from tests.support.daemon import Daemon, payload, running_daemon
+
+pytestmark = pytest.mark.anew
 
 
 async def failing(daemon: Daemon, **agent: object) -> str:

@@ -244,6 +244,7 @@ for line in s.makefile("rb"):
 """
 
 
+@pytest.mark.anew
 async def test_a_stopped_subscriber_costs_nobody_anything() -> None:
     """SIGSTOP in mid-stream: the others get all of it; SIGCONT: so does it, in order."""
     async with running_daemon("ON prompt\n    FLOOD 100000\n") as daemon:

@@ -3,8 +3,12 @@
 import signal
 from pathlib import Path
 
+import pytest
+
 from tests.support.daemon import eventually, running_daemon
 from tests.support.service_manager import notify_socket, wrapper
+
+pytestmark = pytest.mark.anew
 
 
 async def test_it_serves_on_the_socket_it_was_handed() -> None:

@@ -459,6 +459,7 @@ async def test_long_lines_arrive_whole() -> None:
             assert said.body["content"]["text"] == "x" * length, size
 
 
+@pytest.mark.anew
 async def test_a_line_over_the_limit_ends_that_connection_only() -> None:
     """The turn says why; memory is bounded; another agent's session does not notice."""
     over = "ON prompt\n    BIG 3M\n    STAY\n"
@@ -476,6 +477,7 @@ async def test_a_line_over_the_limit_ends_that_connection_only() -> None:
         assert (await daemon.ask(await daemon.session("good"), "hi")).status == "completed"
 
 
+@pytest.mark.anew
 async def test_the_limit_that_is_shipped_holds_for_a_line_without_an_end_too() -> None:
     """A hundred megabytes without a newline: refused at 64 MiB, and memory with it."""
     endless = f"ON prompt\n    RAW {'x' * 1000} times=100000\n    STAY\n"

@@ -20,7 +20,7 @@ import tempfile
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import anyio
 import msgspec
@@ -33,8 +33,10 @@ from acphost.wire.event import Event
 from acphost.wire.host import Decision, QueuedRun, Run, Session
 from acphost.wire.params import PermissionListParams
 from acphost.wire.status import RuntimeStatus
+from tests.support import nursery
 from tests.support.config import AGENT, Table, config_text
 from tests.support.journal_file import JournalFile
+from tests.support.nursery import Process
 from tests.support.patience import PATIENCE
 from tests.support.wire import Wire, wire
 
@@ -70,14 +72,13 @@ class Daemon:
         self.seen: list[Event] = []
         #: Entries in an agent's record that are no fault in this test.
         self.expected: set[str] = set()
-        self.environ = {
-            name: value for name, value in os.environ.items() if not name.startswith("ACPHOST_")
-        }
+        self.environ = nursery.plain_environ()
         self._agents = dict(agents)
         self._agent = dict(agent)
         self._host: Table = {"drain": {"timeout": 0.3}, **host}
         self._client: Client | None = None
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: Process | None = None
+        self._is_program = False
         self.configure()
 
     # -- configuration ----------------------------------------------------------------------------
@@ -128,14 +129,27 @@ class Daemon:
         assert self._client is not None
         return self._client
 
-    def launch(self) -> subprocess.Popen[bytes]:
+    def launch(self) -> Process:
         """Start a daemon process, without waiting for anything."""
-        command = [*self.wrapper, sys.executable, "-m", "acphost", "serve", *self.flags]
+        home = nursery.of_this_worker(self.environ) if self.wrapper == _UNBLOCKED else None
+        self._is_program = home is None
+        words = ["serve", *self.flags]
         with (self.folder / "log").open("ab") as log:
-            return subprocess.Popen(
-                command, cwd=self.folder, env=self.environ, stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL, stderr=log,
-            )  # fmt: skip
+            if home is not None:
+                return home.start(words, self.folder, log.fileno())
+            return self._begin(words, log)
+
+    def begin(self) -> subprocess.Popen[bytes]:
+        """Start a program that is a daemon, without waiting for anything."""
+        with (self.folder / "log").open("ab") as log:
+            return self._begin(["serve", *self.flags], log)
+
+    def _begin(self, words: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [*self.wrapper, sys.executable, "-m", "acphost", *words],
+            cwd=self.folder, env=self.environ, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=log,
+        )  # fmt: skip
 
     async def start(self, *, is_followed: bool = True) -> None:
         """Start it and wait until it takes connections, that of the client that follows included.
@@ -182,7 +196,7 @@ class Daemon:
         assert self._process is not None
         process = self._process
         await eventually(lambda: process.poll() is not None)
-        return process.returncode
+        return process.wait()
 
     async def restart(self) -> None:
         """kill -9 and start again."""
@@ -199,7 +213,7 @@ class Daemon:
         resource.prlimit(self.pid, resource.RLIMIT_FSIZE, (size, hard))
 
     def memory(self) -> int:
-        """Bytes of memory that are really there."""
+        """Bytes of memory that are really there. The test has the mark `anew`."""
         return self._memory("VmRSS")
 
     def peak_memory(self) -> int:
@@ -207,6 +221,7 @@ class Daemon:
         return self._memory("VmHWM")
 
     def _memory(self, name: str) -> int:
+        assert self._is_program, "memory of a daemon that shares some with the nursery"
         status = Path(f"/proc/{self.pid}/status").read_text()
         (kilobytes,) = re.findall(rf"{name}:\s+(\d+) kB", status)
         return int(kilobytes) * 1024

@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -107,21 +108,31 @@ def _frames(frame: FrameType | None) -> Iterator[tuple[str, str, int]]:
         frame = frame.f_back
 
 
-def main() -> NoReturn:
-    """Watch, and be the daemon."""
+def watch() -> None:
+    """Look at every call from now on."""
     sys.path[0] = str(_ROOT)  # the sources that this file belongs to
-    from acphost.cli.main import main as acphost  # noqa: PLC0415  only now it can be found
-
+    import_module("acphost.cli.main")
     setattr(buster, "_wrap_blocking", Notes().watched)  # noqa: B010  to be told, not to be stopped
     buster.BlockBuster().activate()
-    # After `python -m acphost` come its own words.
-    sys.argv = ["acphost", *sys.argv[4:]]
+
+
+def be(words: list[str]) -> NoReturn:
+    """Be `acphost` with these words."""
+    from acphost.cli.main import main as acphost  # noqa: PLC0415  only now it can be found
+
+    sys.argv = ["acphost", *words]
     code = acphost()
     # An interpreter whose own types were changed may crash when it takes itself apart.
     atexit._run_exitfuncs()  # noqa: SLF001
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)
+
+
+def main() -> NoReturn:
+    """Watch, and be the daemon."""
+    watch()
+    be(sys.argv[4:])  # after `python -m acphost` come its own words
 
 
 if __name__ == "__main__":
