@@ -1,11 +1,15 @@
 """`acphost status`: the daemon at a glance, or one session in full."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import anyio
 
 from acphost.cli.daemon import all_sessions, find_session, place_of, reach
 from acphost.cli.exits import Exit
 from acphost.cli.ls import print_json
 from acphost.cli.parser import Options
+from acphost.cli.places import size
 from acphost.cli.screen import Pen, one_line, out, plain, short, table
 from acphost.client.client import Client
 from acphost.wire.host import Session, SessionStatus
@@ -71,6 +75,7 @@ async def _print_daemon(client: Client, options: Options) -> None:
         ("up", duration((await client.ping()).uptime_ms)),
         ("socket", place_of(options)),
         ("store", info.store_id),
+        ("disk", _disk(stats)),
         ("agents", f"{', '.join(ready) or 'none'} ready; {len(agents)} configured"),
         ("kept by", _CONTAINMENT.get(str(stats.get("containment")))),
         ("config", problem and f"mistakes, the last good one counts: {problem}"),
@@ -94,6 +99,22 @@ async def _print_daemon(client: Client, options: Options) -> None:
             pen.width,
         ):
             pen.line(line.rstrip())
+
+
+def _disk(stats: Mapping[str, Any]) -> str | None:
+    """What is wrong with where the journal is kept; None if nothing is."""
+    storage, journal = stats.get("storage") or {}, stats.get("journal") or {}
+    if storage.get("state") not in {None, "ok"}:
+        return (
+            f"cannot be written since {storage.get('since')}: {storage.get('reason')}; agents wait "
+            "and sends are refused until it can"
+        )
+    if journal.get("agentsWait"):
+        return f"too slow: {size(journal.get('uncommittedBytes', 0))} wait for it, and agents wait"
+    if journal.get("walOverLimit"):
+        held = "held open by a program that reads the store"
+        return f"the write-ahead log has {size(journal.get('walBytes', 0))}, {held}"
+    return None
 
 
 def _print_session(pen: Pen, session: Session, status: RuntimeStatus) -> None:
@@ -157,11 +178,11 @@ def _yes_no(value: bool | None) -> str:
 
 def duration(milliseconds: int) -> str:
     """A length of time in its two largest units."""
-    for size, name, inner, inner_name in (
+    for unit, name, inner, inner_name in (
         (_DAY, "d", _HOUR, "h"),
         (_HOUR, "h", _MINUTE, "m"),
         (_MINUTE, "m", _SECOND, "s"),
     ):
-        if milliseconds >= size:
-            return f"{milliseconds // size}{name} {milliseconds % size // inner}{inner_name}"
+        if milliseconds >= unit:
+            return f"{milliseconds // unit}{name} {milliseconds % unit // inner}{inner_name}"
     return f"{milliseconds // _SECOND}s"

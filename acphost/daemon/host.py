@@ -84,7 +84,7 @@ class DaemonHost:
         self.queries = Queries(store, house)
         self.queue = QueueCommands(store, house, self.queries)
         self.upkeep = Upkeep(store, house, settings_now)
-        self.board = StatusBoard(house, self.queries, pool, settings_now)
+        self.board = StatusBoard(house, self.queries, pool, settings_now, store.writer)
         self.processes = ProcessBoard(store.reader, pool, house, epoch_ms)
         self.logbook = Logbook(store.reader, self.queries)
         self.agent_desk = AgentDesk(
@@ -209,6 +209,7 @@ class DaemonHost:
                     "launchId": process.plan.launch_id,
                     "sessions": len(process.sinks),
                     "anomalies": process.connection.anomalies,
+                    "unreadBytes": process.connection.unread_bytes,
                 }
                 for process in self._pool.processes
                 if process.pid
@@ -217,6 +218,7 @@ class DaemonHost:
                 "storeId": self._store.store_id,
                 "headOffset": writer.head,
                 "uncommittedBytes": writer.uncommitted_bytes,
+                "agentsWait": not writer.has_room,
                 "walBytes": wal.bytes,
                 "walLimitBytes": self._settings.journal.wal_limit,
                 "walOverLimit": wal.is_over,

@@ -27,6 +27,14 @@ class StorageHealth(NamedTuple):
     reason: str | None = None
     since: int | None = None
 
+    @property
+    def reason_to_wait(self) -> str:
+        """Why agents are not listened to, where there is no room for what they say."""
+        waits = "the agent waits with what it has to say"
+        if self.state is StorageState.OK:
+            return f"{waits}: the disk is slow"
+        return f"{waits}: the store cannot be written ({self.reason})"
+
     def error(self) -> HostError:
         """The state as what a client is told."""
         text = f"cannot write to the store: {self.reason}; it is tried again until it works"

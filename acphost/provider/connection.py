@@ -210,6 +210,11 @@ class AgentConnection:
         """Wait until the agent has read most of what it was sent, or will never."""
         await self._outbox.relief()
 
+    @property
+    def unread_bytes(self) -> int:
+        """What waits for the agent to read it."""
+        return 0 if self.gone else self._outbox.unread
+
     def _hang_up(self, reason: str) -> None:
         """Listen no longer: the connection is over."""
         self._reason = self._reason or reason

@@ -26,7 +26,7 @@ class Outbox:
         #: Not written yet, the first of them in part, and of which request each is.
         self._lines: deque[tuple[bytes, int | None]] = deque()
         #: Bytes of them, those that are being written included.
-        self._unread = 0
+        self.unread = 0
         self._wake = anyio.Event()
         self._relieved = anyio.Event()
         self._is_closed = False
@@ -40,19 +40,19 @@ class Outbox:
         """Have a line written in its turn; nothing once the agent is gone."""
         if not self._is_closed:
             self._lines.append((line, request_id))
-            self._unread += len(line)
+            self.unread += len(line)
             self._wake.set()
 
     def put_reply(self, line: bytes) -> None:
         """As `put`: many are asked for by one who reads none, and must not fill the memory."""
-        if self._lines and self._unread >= MAX_UNREAD:
+        if self._lines and self.unread >= MAX_UNREAD:
             self._on_refused("asks for more than it reads")
         else:
             self.put(line)
 
     async def relief(self) -> None:
         """Wait until the agent has read most of what it was sent, or will never."""
-        while self._unread >= MUCH_UNREAD and not self._is_closed:
+        while self.unread >= MUCH_UNREAD and not self._is_closed:
             self._relieved = anyio.Event()
             await self._relieved.wait()
 
@@ -78,6 +78,6 @@ class Outbox:
                     self._on_refused("does not read its stdin any more")
                     return
                 self._lines.popleft()
-                self._unread -= len(line)
-                if self._unread < MUCH_UNREAD:
+                self.unread -= len(line)
+                if self.unread < MUCH_UNREAD:
                     self._relieved.set()

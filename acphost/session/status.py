@@ -9,6 +9,7 @@ from msgspec import Raw
 
 from acphost.errors import AgentNotFoundError
 from acphost.journal.rows import SessionRow
+from acphost.journal.writer import Writer
 from acphost.provider.check import NOT_INSTALLED, check_agent
 from acphost.provider.pool import AgentPool
 from acphost.session.conversation import Conversation
@@ -50,11 +51,13 @@ class StatusBoard:
         queries: Queries,
         pool: AgentPool,
         settings: Callable[[], Settings],
+        writer: Writer,
     ) -> None:
         self._house = house
         self._queries = queries
         self._pool = pool
         self._settings = settings
+        self._writer = writer
 
     async def of_session(self, session_id: str) -> RuntimeStatus:
         """One session's status. Raises SessionNotFoundError."""
@@ -81,7 +84,7 @@ class StatusBoard:
             profile=row.profile,
             mode=row.mode,
             status=quiet_or(row.status, is_quiet=is_quiet),
-            status_reason=_reason(row, live) if is_quiet else row.status_reason,
+            status_reason=self._reason(row, live, is_quiet=is_quiet),
             continuity=Continuity(
                 mode=row.mode, code=row.continuity_code, reason=row.continuity_reason
             ),
@@ -101,6 +104,21 @@ class StatusBoard:
             ),
             logs=[],
         )
+
+    def _reason(self, row: SessionRow, live: Conversation | None, *, is_quiet: bool) -> str | None:
+        turn = live.state.turn if live else None
+        if live is None or turn is None:
+            return row.status_reason
+        if not self._writer.has_room:
+            return self._writer.health.reason_to_wait
+        if not is_quiet:
+            return row.status_reason
+        silence = f"no sign of life for {(live.state.ticks() - turn.heard) // 1000} s"
+        binding = live.binder.binding
+        unread = 0 if binding is None else binding.process.connection.unread_bytes
+        if unread:
+            return f"{silence}; the agent has not read {unread} bytes that wait for it"
+        return f"{silence}; the agent may be retrying in silence"
 
     def _model(self, row: SessionRow) -> ModelStatus:
         try:
@@ -169,14 +187,6 @@ def _active(row: SessionRow) -> ActiveRunStatus | None:
     if row.active_run_id is None:
         return None
     return ActiveRunStatus(run_id=row.active_run_id, status=RunStatus.RUNNING)
-
-
-def _reason(row: SessionRow, live: Conversation | None) -> str | None:
-    turn = live.state.turn if live else None
-    if live is None or turn is None:
-        return row.status_reason
-    silence = (live.state.ticks() - turn.heard) // 1000
-    return f"no sign of life for {silence} s; the agent may be retrying in silence"
 
 
 def _acp(row: SessionRow, live: Conversation | None) -> AcpStatus:

@@ -352,6 +352,8 @@ ON new ONCE
         run = await daemon.client.create_run("x" * (2 << 20), session_id=session)
         quiet = await daemon.is_status(session, "quiet")
         assert quiet.active_run_id == run.host_run_id
+        told = (await daemon.client.status(session)).status_reason or ""
+        assert "the agent has not read 2097" in told
         await daemon.cancel(run)
         ended = await daemon.wait(run)
         assert ended.status == "cancelled"
