@@ -223,7 +223,8 @@ class AgentPool:
         """It failed too often; nobody should wait for it."""
         cure = (
             f"it is tried again {agent.restart.window:g} s after its last failure, "
-            "or at once when its configuration changes"
+            "or at once when its configuration changes or a session of it is reset "
+            "(`acphost ps --kill SESSION`)"
         )
         reason = f"agent {agent_id!r} failed {agent.restart.limit} times in a row and rests"
         self.tell({"agentId": agent_id, "state": "failed", "reason": reason, "cure": cure})

@@ -171,9 +171,11 @@ class ClientConnection:
         with anyio.move_on_after(self._limits.handshake_timeout):
             await self._greeted.wait()
             return
-        self.shed(
-            NotInitializedError(f"no `initialize` within {self._limits.handshake_timeout:g} s")
-        )
+        # A client that was only slow, as its machine may be, is to come again.
+        self.shed(OverloadedError(
+            f"no `initialize` within {self._limits.handshake_timeout:g} s",
+            retryAfterMs=RETRY_AFTER_MS,
+        ))  # fmt: skip
 
     async def _read_all(self) -> None:
         framer = LineFramer(min(GREETING_BYTES, self._limits.max_line), discard=True)

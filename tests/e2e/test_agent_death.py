@@ -7,6 +7,7 @@ from datetime import datetime
 
 from tests.support.config import STUBBORN
 from tests.support.daemon import eventually, is_alive, payload, running_daemon
+from tests.support.terminal import acphost
 
 
 async def test_it_dies_in_mid_turn() -> None:
@@ -253,7 +254,7 @@ ON eof
 
 
 async def test_an_agent_that_cannot_start_is_not_tried_for_ever() -> None:
-    """After the limit it rests: nothing is spawned, the message says until when."""
+    """After the limit it rests: nothing is spawned, the message says until when, and the cure."""
     async with running_daemon("INIT\n", agent={"restart": {"limit": 2, "window": 60}}) as daemon:
         daemon.configure(agent={"command": ["/bin/sh", "-c", "echo x >> $DIR/spawned; exit 1"]})
         await daemon.restart()
@@ -265,10 +266,16 @@ async def test_an_agent_that_cannot_start_is_not_tried_for_ever() -> None:
         assert len(daemon.path("spawned").read_text().splitlines()) == 2
         assert runs[3].error is not None
         assert "rests" in runs[3].error
+        assert "acphost ps --kill SESSION" in runs[3].error
         assert (await daemon.get(session)).status == "failed"
         agents = {agent.agent_id: agent for agent in (await daemon.client.agents()).agents}
         assert agents["fake"].health.state == "failed"
         assert agents["demo"].health.state == "ready"
+
+        shown = await acphost(daemon.socket, "ps", "--kill", session)
+        assert shown.code == 0, shown.err
+        assert (await daemon.ask(session, "once more")).status == "failed"
+        assert len(daemon.path("spawned").read_text().splitlines()) == 3
 
 
 async def test_one_send_to_an_agent_that_cannot_start_is_one_spawn() -> None:
