@@ -8,7 +8,6 @@ import argparse
 import os
 import signal
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -130,6 +129,8 @@ def _store(folder: str | None, *, is_demo: bool) -> Store:
     given = os.environ.get("ACPHOST_DEMO_STORE")
     if given:
         return FolderStore(Path(given))
+    import tempfile  # noqa: PLC0415  it is the demo's alone
+
     private = Path(tempfile.gettempdir()) / f"acphost-demo-{os.getuid()}"
     store = FolderStore(private)
     found = private.lstat()

@@ -1,9 +1,8 @@
 """Step words that answer, that say anything at all, and that deal with the history."""
 
-import msgspec
-
 from acphost.demo.books import Incoming
 from acphost.demo.memory import text_chunk
+from acphost.demo.plain_json import NOTHING
 from acphost.demo.script import Step, Word
 from acphost.demo.stage import Stage, Verb
 from acphost.demo.steps import fields
@@ -21,7 +20,7 @@ def _labelled(stage: Stage, step: Step) -> Incoming | None:
 
 
 def _respond(stage: Stage, step: Step, body: JsonObject) -> None:
-    given = step.options["id"].value(stage.lookup) if "id" in step.options else msgspec.UNSET
+    given = step.options["id"].value(stage.lookup) if "id" in step.options else NOTHING
     stage.answer(body, to=_labelled(stage, step), under=given)
 
 

@@ -2,13 +2,12 @@
 
 import os
 import threading
-from dataclasses import dataclass, field
 from typing import Protocol
 
-import msgspec
-
+from acphost.demo import plain_json
 from acphost.demo.memory import Conversation, Store, prompt_text
 from acphost.demo.outlet import json_line
+from acphost.demo.plain_json import NOTHING
 from acphost.demo.tokens import JsonObject
 
 
@@ -21,20 +20,22 @@ class Playing(Protocol):
     def interrupt(self, reason: str) -> bool: ...
 
 
-@dataclass(eq=False, slots=True)
 class Incoming:
     """A request or notification of the host."""
 
-    method: str
-    params: JsonObject
-    id: object = msgspec.UNSET
-    line: str = ""
-    answered: bool = False
-    stage: Playing | None = None
+    def __init__(
+        self, method: str, params: JsonObject, given_id: object = NOTHING, line: str = ""
+    ) -> None:
+        self.method = method
+        self.params = params
+        self.id = given_id
+        self.line = line
+        self.answered = False
+        self.stage: Playing | None = None
 
     @property
     def is_request(self) -> bool:
-        return self.id is not msgspec.UNSET
+        return self.id is not NOTHING
 
     @property
     def session_id(self) -> str | None:
@@ -42,26 +43,26 @@ class Incoming:
         return found if isinstance(found, str) else None
 
 
-@dataclass(eq=False, slots=True)
 class Asked:
     """A request to the host, and its answer once there is one."""
 
-    id: object
-    answer: JsonObject | None = None
+    def __init__(self, asked_id: object) -> None:
+        self.id = asked_id
+        self.answer: JsonObject | None = None
 
 
-@dataclass(eq=False, slots=True)
 class Session:
     """A session of this process."""
 
-    id: str
-    conversation: Conversation
-    live: bool = False  # opened in this process
-    exists: bool = False  # opened here or by an earlier process
-    disowned: bool = False  # the answer to its load was a pretence
-    values: dict[str, str] = field(default_factory=dict)
-    open: list[Incoming] = field(default_factory=list)
-    count: int = 0
+    def __init__(self, session_id: str, conversation: Conversation) -> None:
+        self.id = session_id
+        self.conversation = conversation
+        self.live = False  # opened in this process
+        self.exists = False  # opened here or by an earlier process
+        self.disowned = False  # the answer to its load was a pretence
+        self.values: dict[str, str] = {}
+        self.open: list[Incoming] = []
+        self.count = 0
 
 
 class Books:
@@ -88,9 +89,9 @@ class Books:
         with self._changed:
             if session_id not in self._sessions:
                 stored = self.store.load(session_id)
-                self._sessions[session_id] = Session(
-                    session_id, stored or Conversation(), exists=stored is not None
-                )
+                session = Session(session_id, stored or Conversation())
+                session.exists = stored is not None
+                self._sessions[session_id] = session
             return self._sessions[session_id]
 
     def recalled(self, session_id: str) -> Session | None:
@@ -140,17 +141,17 @@ class Books:
 
     def ask(self, asked_id: object) -> Asked:
         """Enter a request to the host, under the next id unless one is given."""
-        if asked_id is msgspec.UNSET:
+        if asked_id is NOTHING:
             asked_id = self._next("request") + self.first_id - 1
         asked = Asked(asked_id)
         with self._changed:
-            self._asked[msgspec.json.encode(asked.id)] = asked
+            self._asked[plain_json.encode(asked.id)] = asked
         return asked
 
     def settle(self, message: JsonObject) -> None:
         """Give an answer of the host to whoever asked; a stray one is dropped."""
         with self._changed:
-            asked = self._asked.pop(msgspec.json.encode(message["id"]), None)
+            asked = self._asked.pop(plain_json.encode(message["id"]), None)
             if asked is not None:
                 asked.answer = {k: v for k, v in message.items() if k in ("result", "error")}
                 self._changed.notify_all()
@@ -161,7 +162,7 @@ class Books:
         body: JsonObject,
         *,
         once: bool,
-        under: object = msgspec.UNSET,
+        under: object = NOTHING,
     ) -> bytes:
         """Note that a request is answered; returns the line to write.
 
@@ -183,5 +184,5 @@ class Books:
             case "session/load" | "session/resume", {"result": _} if session is not None:
                 if not session.disowned:
                     self.register(session.id, incoming.params)
-        given = incoming.id if under is msgspec.UNSET else under
+        given = incoming.id if under is NOTHING else under
         return json_line({"jsonrpc": "2.0", "id": given, **body}, self.eol)

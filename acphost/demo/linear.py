@@ -1,7 +1,6 @@
 """The linear part of a script: what the host sends is kept for the steps that receive it."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 
 from acphost.demo.books import Incoming
 from acphost.demo.memory import prompt_text
@@ -21,14 +20,14 @@ def subject(incoming: Incoming) -> str:
     return incoming.session_id or ""
 
 
-@dataclass(eq=False, slots=True)
 class _Due:
     """A receiving step, and how many messages it still has a use for."""
 
-    step: Step
-    method: str
-    match: Match
-    left: int
+    def __init__(self, step: Step, method: str, match: Match, left: int) -> None:
+        self.step = step
+        self.method = method
+        self.match = match
+        self.left = left
 
 
 class Linear:

@@ -3,13 +3,12 @@
 import os
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote, unquote
 
-import msgspec
-
+from acphost.demo import plain_json
+from acphost.demo.outlet import json_line
 from acphost.demo.tokens import JsonObject
 
 _CHUNKS = ("user_message_chunk", "agent_message_chunk", "agent_thought_chunk")
@@ -30,14 +29,14 @@ def text_chunk(kind: str, text: str) -> JsonObject:
     return {"sessionUpdate": kind, "content": {"type": "text", "text": text}}
 
 
-@dataclass
 class Conversation:
     """The prompts of one session and what was said in answer, in order."""
 
-    cwd: str = ""
-    prompts: list[str] = field(default_factory=list)
-    updates: list[JsonObject] = field(default_factory=list)
-    saved: int = 0
+    def __init__(self, cwd: str = "") -> None:
+        self.cwd = cwd
+        self.prompts: list[str] = []
+        self.updates: list[JsonObject] = []
+        self.saved = 0
 
     def hear(self, text: str) -> None:
         """Remember a prompt."""
@@ -112,8 +111,8 @@ class FolderStore:
         found = Conversation()
         for line in lines:
             try:
-                entry = msgspec.json.decode(line)
-            except msgspec.DecodeError:
+                entry = plain_json.decode(line)
+            except ValueError:
                 continue
             if "cwd" in entry:
                 found.cwd = entry["cwd"]
@@ -133,7 +132,7 @@ class FolderStore:
             conversation.saved = len(conversation.updates)
             fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
             try:
-                os.write(fd, msgspec.json.Encoder().encode_lines(news))
+                os.write(fd, b"".join(json_line(entry) for entry in news))
             finally:
                 os.close(fd)
 

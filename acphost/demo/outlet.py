@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
-import msgspec
-
-_encode = msgspec.json.Encoder().encode
+from acphost.demo import plain_json
 
 
 def json_line(message: object, eol: bytes = b"\n") -> bytes:
     """A message as it travels: UTF-8, nothing escaped that JSON does not force."""
-    return _encode(message) + eol
+    return plain_json.encode(message) + eol
 
 
 class Outlet:

@@ -2,11 +2,9 @@
 
 import os
 import threading
-import traceback
 from collections.abc import Callable, Sequence
 
-import msgspec
-
+from acphost.demo import plain_json
 from acphost.demo.books import Asked, Books, Incoming, Session
 from acphost.demo.defaults import INITIALIZE, body_for, closing_body, unknown_session
 from acphost.demo.expectations import MCP_ARRAYS, mcp_fault, violation
@@ -15,6 +13,7 @@ from acphost.demo.inlet import Inlet
 from acphost.demo.linear import Linear, subject
 from acphost.demo.memory import Store
 from acphost.demo.outlet import Outlet, Record
+from acphost.demo.plain_json import NOTHING
 from acphost.demo.script import Rule, Script, Step, holds
 from acphost.demo.stage import InterruptedBlock, Stage
 from acphost.demo.tokens import JsonObject, ScriptError
@@ -108,8 +107,8 @@ class Agent:
     def receive(self, line: bytes) -> None:
         """Give one line of stdin to whom it concerns."""
         try:
-            message = msgspec.json.decode(line)
-        except msgspec.DecodeError:
+            message = plain_json.decode(line)
+        except ValueError:
             message = None
         self.record.read_line(line, message)
         text = line.decode(errors="replace")
@@ -118,7 +117,7 @@ class Agent:
         elif isinstance(message.get("method"), str):
             params = message.get("params")
             body: JsonObject = params if isinstance(params, dict) else {}
-            given = message.get("id", msgspec.UNSET)
+            given = message.get("id", NOTHING)
             self._dispatch(Incoming(message["method"], body, given, text))
         elif "id" in message:
             self.books.settle(message)
@@ -255,6 +254,8 @@ class Agent:
                 self.fail(exc)
             except Exception:  # border: of a thread that the host waits for
                 # A fault of ours, or of words a script brought along: no host may wait for it.
+                import traceback  # noqa: PLC0415  hardly ever
+
                 traceback.print_exc()
                 os._exit(70)
 

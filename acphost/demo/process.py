@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 import time
 
@@ -130,6 +129,8 @@ def spawn(stage: Stage, step: Step) -> None:
     unknown = flags - {"setsid", "ignore-term", "hold"}
     if unknown:
         raise ScriptError(f"{step.where}: {min(unknown)!r} is none of setsid, ignore-term, hold")
+    import subprocess  # noqa: PLC0415  few scripts do this
+
     keep = None if "hold" in flags else subprocess.DEVNULL
     subprocess.Popen(  # noqa: S603 - our own interpreter and our own lines
         [sys.executable, "-S", "-c", _CHILD, stage.text(step, 0), *sorted(flags)],

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from acphost.demo.tokens import Line, Lookup, ScriptError, Token, read_lines
@@ -43,20 +42,21 @@ class Word(NamedTuple):
     setting: bool = False  # stands at the left margin and holds from the start
 
 
-@dataclass(slots=True)
 class Step:
     """One step as written."""
 
-    word: str
-    args: Sequence[Token]
-    options: Mapping[str, Token]
-    where: str
-    block: list["Step"] = field(default_factory=list)
-    otherwise: list["Step"] = field(default_factory=list)
+    def __init__(
+        self, word: str, args: Sequence[Token], options: Mapping[str, Token], where: str
+    ) -> None:
+        self.word = word
+        self.args = args
+        self.options = options
+        self.where = where
+        self.block: list[Step] = []
+        self.otherwise: list[Step] = []
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """A text that must occur (whatever its case), or a regular expression that must be found."""
 
     text: str = ""
@@ -73,31 +73,34 @@ class Match:
         return {str(n + 1): text or "" for n, text in enumerate(found.groups())} | named
 
 
-@dataclass(slots=True)
 class Rule:
     """`ON event …`: a block for whatever of that kind the linear part does not take."""
 
-    event: str
-    match: Match
-    guard: Sequence[Token]
-    once: bool
-    keep: bool
-    deaf: bool
-    nth: int | None
-    block: list[Step]
-    where: str
-    used: bool = False
+    def __init__(
+        self, event: str, match: Match, guard: Sequence[Token], flags: set[str], nth: int | None,
+        where: str,
+    ) -> None:  # fmt: skip
+        self.event = event
+        self.match = match
+        self.guard = guard
+        self.once = "ONCE" in flags
+        self.keep = "KEEP" in flags
+        self.deaf = "DEAF" in flags
+        self.nth = nth
+        self.block: list[Step] = []
+        self.where = where
+        self.used = False
 
 
-@dataclass(slots=True)
 class Script:
     """A whole script."""
 
-    path: str
-    steps: list[Step] = field(default_factory=list)
-    rules: list[Rule] = field(default_factory=list)
-    settings: list[Step] = field(default_factory=list)
-    blocks: dict[str, list[Step]] = field(default_factory=dict)
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.steps: list[Step] = []
+        self.rules: list[Rule] = []
+        self.settings: list[Step] = []
+        self.blocks: dict[str, list[Step]] = {}
 
     def every_step(self) -> Iterator[Step]:
         """All steps, wherever they stand."""
@@ -234,7 +237,7 @@ class _Parser:
             raise ScriptError(f"{where}: no event is called {name!r}: {', '.join(EVENTS)}")
         match = tokens.pop(0) if tokens and _is_match(tokens[0]) else None
         guard: Sequence[Token] = ()
-        flags = set()
+        flags: set[str] = set()
         while tokens:
             flag = tokens.pop(0).plain().upper()
             if flag == "IF":
@@ -250,17 +253,10 @@ class _Parser:
         nth = line.options.get("nth")
         if nth is not None and not nth.plain().isdecimal():
             raise ScriptError(f"{where}: nth= is a number")
-        return Rule(
-            EVENTS.get(name, name),
-            parse_match(match, where),
-            guard,
-            "ONCE" in flags,
-            "KEEP" in flags,
-            "DEAF" in flags,
-            None if nth is None else int(nth.plain()),
-            self._block(line, linear=False),
-            where,
-        )
+        times = None if nth is None else int(nth.plain())
+        rule = Rule(EVENTS.get(name, name), parse_match(match, where), guard, flags, times, where)
+        rule.block = self._block(line, linear=False)
+        return rule
 
 
 def _is_match(token: Token) -> bool:

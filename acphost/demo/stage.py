@@ -6,12 +6,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-import msgspec
-
+from acphost.demo import plain_json
 from acphost.demo.books import Asked, Books, Incoming, Session
 from acphost.demo.inlet import Inlet
 from acphost.demo.memory import prompt_text
 from acphost.demo.outlet import Outlet, Record, json_line
+from acphost.demo.plain_json import NOTHING
 from acphost.demo.script import Step, Word
 from acphost.demo.tokens import JsonObject, ScriptError, Token
 
@@ -125,7 +125,7 @@ class Stage:
         self.notify("session/update", {"sessionId": self.session_id, "update": update})
 
     def answer(
-        self, body: JsonObject, *, to: Incoming | None = None, under: object = msgspec.UNSET
+        self, body: JsonObject, *, to: Incoming | None = None, under: object = NOTHING
     ) -> None:
         """Answer the request at hand, or another one, or under another id."""
         self.write(self.host.books.answer(to or self.target(), body, once=False, under=under))
@@ -139,7 +139,7 @@ class Stage:
             return session.open[0]
         raise ScriptError("there is no request to answer")
 
-    def ask(self, method: str, params: object, under: object = msgspec.UNSET) -> Asked:
+    def ask(self, method: str, params: object, under: object = NOTHING) -> Asked:
         """Send a request to the host; its answer comes to the returned object."""
         asked = self.host.books.ask(under)
         self.send({"jsonrpc": "2.0", "id": asked.id, "method": method, "params": params})
@@ -202,7 +202,7 @@ def _prompt_of(stage: Stage) -> str:
 
 
 def _json_of(value: object) -> str:
-    return msgspec.json.encode(value).decode()
+    return plain_json.encode(value).decode()
 
 
 def _is_busy(stage: Stage) -> str:

@@ -1,10 +1,10 @@
 """Step words that speak ACP: messages, plans, tool calls, permissions, requests."""
 
-import msgspec
-
+from acphost.demo import plain_json
 from acphost.demo.books import Asked
 from acphost.demo.memory import text_chunk
 from acphost.demo.outlet import json_line, write_atomically
+from acphost.demo.plain_json import NOTHING
 from acphost.demo.script import EVERYWHERE, Step, Word
 from acphost.demo.stage import Stage, Verb
 from acphost.demo.tokens import JsonObject, ScriptError
@@ -99,7 +99,7 @@ def ask(stage: Stage, step: Step) -> None:
 
 
 def _ask(stage: Stage, step: Step, method: str, params: object, *, nowait: bool) -> None:
-    given = step.options["id"].value(stage.lookup) if "id" in step.options else msgspec.UNSET
+    given = step.options["id"].value(stage.lookup) if "id" in step.options else NOTHING
     asked = stage.ask(method, params, given)
     label = stage.option(step, "as")
     if label:
@@ -119,7 +119,7 @@ def _patience(stage: Stage, step: Step) -> float | None:
 def _await(stage: Stage, step: Step, asked: Asked) -> None:
     is_answered = stage.wait(lambda: asked.answer is not None, seconds=_patience(stage, step))
     answer = (is_answered and asked.answer) or {}
-    stage.values["ANSWER"] = msgspec.json.encode(answer).decode()
+    stage.values["ANSWER"] = plain_json.encode(answer).decode()
     stage.values["OUTCOME"] = _outcome(answer) if is_answered else "timeout"
     match answer:
         case {"result": {"terminalId": str() as terminal}}:

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from typing import NamedTuple
 
-import msgspec
-
+from acphost.demo import plain_json
+from acphost.demo.plain_json import NOTHING
 from acphost.errors import AcpHostError
 
 JsonObject = dict[str, object]
@@ -27,8 +27,7 @@ class _UnfinishedError(Exception):
     """The line ends inside a JSON value: the next line belongs to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(NamedTuple):
     """A `${NAME}`, `${NAME:-default}` or `${#NAME}` in a text."""
 
     name: str
@@ -36,8 +35,7 @@ class Variable:
     as_number: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Token:
+class Token(NamedTuple):
     """A word, a quoted text or a JSON value, with the variables still in it.
 
     In `parts` a byte written as `\\xHH` above 0x7F is kept as a lone surrogate, as Python's
@@ -45,12 +43,12 @@ class Token:
     """
 
     parts: tuple[str | Variable, ...] = ()
-    json: object = field(default=msgspec.UNSET)
+    json: object = NOTHING
     quoted: bool = False
 
     @property
     def is_json(self) -> bool:
-        return self.json is not msgspec.UNSET
+        return self.json is not NOTHING
 
     def plain(self) -> str:
         """The text with variables left out; enough to compare with a keyword."""
@@ -65,14 +63,14 @@ class Token:
     def text(self, lookup: Lookup) -> str:
         """The token as text, variables filled in."""
         if self.is_json:
-            return msgspec.json.encode(fill(self.json, lookup)).decode()
+            return plain_json.encode(fill(self.json, lookup)).decode()
         joined = "".join(_part(part, lookup) for part in self.parts)
         return "".join(chr(ord(c) - 0xDC00) if 0xDC80 <= ord(c) <= 0xDCFF else c for c in joined)
 
     def raw(self, lookup: Lookup) -> bytes:
         """The token as bytes: `\\xE9` is one byte, everything else is UTF-8."""
         if self.is_json:
-            return msgspec.json.encode(fill(self.json, lookup))
+            return plain_json.encode(fill(self.json, lookup))
         return "".join(_part(part, lookup) for part in self.parts).encode(errors="surrogateescape")
 
     def value(self, lookup: Lookup) -> object:
@@ -84,8 +82,8 @@ class Token:
             if isinstance(only, Variable):
                 return fill_variable(only, lookup)
             try:
-                return msgspec.json.decode(only)
-            except msgspec.DecodeError:
+                return plain_json.decode(only)
+            except ValueError:
                 return only
         return self.text(lookup)
 
@@ -144,8 +142,7 @@ def _variables_of(value: object) -> Iterator[Variable]:
                 yield from _variables_of(item)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(NamedTuple):
     """One logical line: how deep it stands, what it says, where it began."""
 
     number: int
@@ -287,6 +284,6 @@ class _Lexer:
 
     def _decoded(self, text: str) -> Token:
         try:
-            return Token(json=msgspec.json.decode(text))
-        except msgspec.DecodeError as exc:
+            return Token(json=plain_json.decode(text))
+        except ValueError as exc:
             raise ScriptError(f"{self._where}: not JSON: {exc}") from exc
