@@ -66,9 +66,12 @@ class JournalFile:
             for row in rows
         ]  # fmt: skip
 
-    def problems(self) -> list[str]:
-        """Every broken invariant, in a sentence; to be asked when no daemon runs."""
-        rows = self.rows()
+    def problems(self, rows: list[Row] | None = None) -> list[str]:
+        """Every broken invariant, in a sentence; to be asked when no daemon runs.
+
+        `rows`: all of them, if they have been read.
+        """
+        rows = self.rows() if rows is None else rows
         return [*_numbering(rows), *self._runs(rows), *self.left_open()]
 
     def _runs(self, rows: list[Row]) -> Iterator[str]:
