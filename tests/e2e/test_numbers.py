@@ -24,17 +24,26 @@ NUMBERS = {
 SEALED: Table = {"journal": {"seal_after": 0}}
 
 
-def told(number: str) -> str:
+def told(place: int, number: str) -> str:
     """An update with that number at three depths."""
-    call = '{"sessionUpdate":"tool_call","toolCallId":"c","title":"t","rawInput":%s}'
-    return call % f'{{"a":{number},"b":[{number},{{"c":{number}}}]}}'
+    deep = f'{{"a":{number},"b":[{number},{{"c":{number}}}]}}'
+    call = f'"sessionUpdate":"tool_call","toolCallId":"c{place}","title":"t","rawInput":{deep}'
+    return f"{{{call}}}"
+
+
+def line(update: str) -> str:
+    """The line of a script that sends it as it is."""
+    params = f'{{"sessionId":"${{SESSION}}","update":{update}}}'
+    return f"""    RAW '{{"jsonrpc":"2.0","method":"session/update","params":{params}}}\\n'\n"""
 
 
 @pytest.mark.parametrize("host", [{}, SEALED], ids=["plain", "sealed"])
 async def test_numbers_that_no_machine_type_holds(host: Table) -> None:
-    """To the digit for who watches and who comes later; no number at all is null, and so marked."""
-    updates = "".join(f"    UPDATE {told(number)}\n" for number in NUMBERS)
-    async with running_daemon(f"ON prompt\n{updates}", host=host) as daemon:
+    """To the digit for all who read; what is no number at all is null for them, and marked."""
+    said = [told(place, number) for place, number in enumerate(NUMBERS)]
+    strict = [told(place, number).encode() for place, number in enumerate(NUMBERS.values())]
+    script = "ON prompt\n" + "".join(map(line, said))
+    async with running_daemon(script, host=host) as daemon:
         session = await daemon.session()
         run = await daemon.ask(session, "hi")
         live = [bytes(each.payload) for each in daemon.seen if each.kind == "tool.started"]
@@ -47,10 +56,9 @@ async def test_numbers_that_no_machine_type_holds(host: Table) -> None:
         later = [bytes(each.payload) for each in await daemon.events(run, "tool.started")]
 
         assert run.status == "completed"
-        assert live == later == [told(shown).encode() for shown in NUMBERS.values()]
-        assert [base64.b64decode(each["payloadBase64"]) for each in events] == [
-            told(number).encode() for number in NUMBERS
-        ]
+        assert live == later == strict
+        raw = [base64.b64decode(each["payloadBase64"]).decode() for each in events]
+        assert raw == said
         lossy = [(each.get("host") or {}).get("lossy", False) for each in events]
         assert lossy == [shown == "null" for shown in NUMBERS.values()]
 
