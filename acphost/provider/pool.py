@@ -67,6 +67,8 @@ class AgentPool:
         self._starting: dict[str, anyio.Lock] = {}
         self._closing = False
         self._versions: dict[str, str] = {}
+        #: How each agent failed last, for who asks for it while it rests.
+        self._failures: dict[str, str] = {}
         self.processes: set[AgentProcess] = set()
         #: What the last probe of an agent found.
         self.probes: dict[str, AgentProbe] = {}
@@ -177,6 +179,10 @@ class AgentPool:
         policy = self._policies.setdefault(
             agent_id, RestartPolicy(agent.restart.limit, int(agent.restart.window * 1000))
         )
+        for dying in self.processes:
+            # What its session knows already counts, although its end has not been seen to yet.
+            if dying.plan.agent_id == agent_id and dying.is_greeted and dying.connection.gone:
+                self._note_end(dying)
         if policy.is_resting(ticks_ms()):
             raise self._resting(agent_id, agent)
         delay = policy.delay(ticks_ms())
@@ -208,6 +214,7 @@ class AgentPool:
             await tasks.start(self._live, process)
         except AgentUnavailableError as exc:
             policy.failed(ticks_ms())
+            self._failures[agent_id] = str(exc)
             cure = f"`acphost agents check {agent_id}` tells what is in the way"
             self.tell({**about, "state": "failed", "reason": str(exc), "cure": cure})
             raise
@@ -227,6 +234,8 @@ class AgentPool:
             "(`acphost ps --kill SESSION`)"
         )
         reason = f"agent {agent_id!r} failed {agent.restart.limit} times in a row and rests"
+        if agent_id in self._failures:
+            reason += f" (the last time: {self._failures[agent_id]})"
         self.tell({"agentId": agent_id, "state": "failed", "reason": reason, "cure": cure})
         return AgentUnavailableError(
             f"{reason}; {cure}", agentId=agent_id, command=list(agent.command), resting=True
@@ -261,12 +270,14 @@ class AgentPool:
 
     def _note_end(self, process: AgentProcess) -> None:
         policy = self._policies.get(process.plan.agent_id)
-        if policy is None or process.was_asked_to_stop:
+        if policy is None or process.was_asked_to_stop or process.is_counted:
             return
+        process.is_counted = True
         if process.has_served:
             policy.reset()
         else:
             policy.ended(started=process.started_at, now=ticks_ms())
+            self._failures[process.plan.agent_id] = process.obituary()
 
     def _tell_end(self, process: AgentProcess) -> None:
         exit_ = process.exit

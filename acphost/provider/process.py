@@ -54,6 +54,8 @@ class AgentProcess:
         #: It has answered a prompt: its end is an accident, not a failed start.
         self.has_served = False
         self.is_retired = False
+        #: Its end is in the account of how often its agent failed.
+        self.is_counted = False
         self.ended = anyio.Event()
         self._connection: AgentConnection | None = None
         self._child: Child | None = None
@@ -212,9 +214,15 @@ class AgentProcess:
         return None
 
     def _gone_early(self) -> AgentUnavailableError:
+        return self._unavailable(f"{self._way_it_went()} before it answered `initialize`")
+
+    def _way_it_went(self) -> str:
         gone = self.connection.gone
-        how = str(gone).removeprefix("the agent ") if gone else "went away"
-        return self._unavailable(f"{how} before it answered `initialize`")
+        return str(gone).removeprefix("the agent ") if gone else "went away"
+
+    def obituary(self) -> str:
+        """How it went, and its last words."""
+        return str(self._unavailable(self._way_it_went()))
 
     def _unavailable(self, what: str) -> AgentUnavailableError:
         """The error a person can act on: what happened, the command, its last words."""

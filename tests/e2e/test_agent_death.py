@@ -278,6 +278,19 @@ async def test_an_agent_that_cannot_start_is_not_tried_for_ever() -> None:
         assert len(daemon.path("spawned").read_text().splitlines()) == 3
 
 
+async def test_an_agent_that_dies_young_again_and_again_rests_with_its_last_words() -> None:
+    """It greets and is gone, each time: at the limit the message says what it said last."""
+    script = 'ON new\n    ERR "out of credit\\n"\n    EXIT 4\n'
+    async with running_daemon(script, agent={"restart": {"limit": 2, "window": 60}}) as daemon:
+        session = await daemon.session()
+        *_, last = [await daemon.ask(session, f"q{n}") for n in range(3)]
+
+        assert last.status == "failed"
+        assert "rests (the last time: " in (last.error or "")
+        assert "exited with code 4; it said last: out of credit" in (last.error or "")
+        assert len(daemon.launches()) == 2
+
+
 async def test_one_send_to_an_agent_that_cannot_start_is_one_spawn() -> None:
     """A run is failed by the first failure: no retry storm, and what waits behind it is kept."""
     async with running_daemon("") as daemon:

@@ -387,16 +387,19 @@ async def test_a_process_per_session(short_dir: Path) -> None:
         assert (await stand.start("a")).pid != (await stand.start("b")).pid
 
 
+SAYS_WHY = 'ON init\n    ERR "no key\\n"\n    EXIT 1\n'
+
+
 async def test_it_rests_after_too_many_failures(short_dir: Path) -> None:
-    """At the limit nothing is spawned; a reset gives a new chance."""
+    """At the limit nothing is spawned, and it is told why; a reset gives a new chance."""
     restart = {"limit": 2, "window": 60.0}
     settings = msgspec.convert(restart, type(AgentSettings(command=["x"]).restart))
-    async with pool(short_dir, "ON init\n    EXIT 1\n", restart=settings) as stand:
+    async with pool(short_dir, SAYS_WHY, restart=settings) as stand:
         for _ in range(2):
             with pytest.raises(AgentUnavailableError) as failed:
                 await stand.start()
             assert failed.value.details["exitCode"] == 1
-        with pytest.raises(AgentUnavailableError, match="rests"):
+        with pytest.raises(AgentUnavailableError, match=r"rests \(.* code 1 .* no key\)"):
             await stand.start()
         assert stand.pool.is_resting("fake")
         assert stand.ledger.lines.count("spawned") == 2
