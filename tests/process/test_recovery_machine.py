@@ -15,6 +15,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import anyio
 from anyio.from_thread import BlockingPortal, start_blocking_portal
@@ -64,15 +65,18 @@ class Model:
     questions: dict[str, str] = field(default_factory=dict)
     open_tools: set[str] = field(default_factory=set)
 
-    def crash(self) -> None:
-        """What a start makes of it."""
+    def crash(self, *, goes_on: bool) -> None:
+        """What a start makes of it; by configuration what waits `goes_on`."""
         self.questions = {
             name: "expired" if word == "pending" else word for name, word in self.questions.items()
         }
         self.open_tools.clear()
         # A session that had nothing to do stays as it was, whatever is unresolved of earlier runs.
         if self.held is None and (self.running is not None or self.waiting):
-            self.held = "host_restarted"
+            if not goes_on or not self.waiting:
+                self.held = "host_restarted"
+            elif self.is_cancelling:
+                self.held = "cancel_unconfirmed"
         if self.running is not None:
             self.ended[self.running] = "interrupted"
             self.unresolved.add(self.running)
@@ -121,6 +125,7 @@ class RecoveryMachine(RuleBasedStateMachine):
         self.path = self.folder / "journal.db"
         self.clock, self.disk = Clock(), Disk()
         self.model = Model()
+        self.settings = QueueSettings()
         #: The model as it was when the last unit was committed, by the last seq of that.
         self.past: dict[int, Model] = {}
         self.keys = self.units = 0
@@ -164,9 +169,9 @@ class RecoveryMachine(RuleBasedStateMachine):
             if is_new:
                 life = self._first(store)
             else:
-                await reconcile(store, self.clock, lambda _: Traits(), QueueSettings())
+                await reconcile(store, self.clock, lambda _: Traits(), self.settings)
                 head = store.writer.head
-                await reconcile(store, self.clock, lambda _: Traits(), QueueSettings())
+                await reconcile(store, self.clock, lambda _: Traits(), self.settings)
                 assert store.writer.head == head, "putting it right again changes something"
                 life = await self._again(store)
             yield life
@@ -392,10 +397,11 @@ class RecoveryMachine(RuleBasedStateMachine):
     # -- the kill ---------------------------------------------------------------------------------
 
     @precondition(lambda self: self.units >= A_FEW)
-    @rule()
-    def kill(self) -> None:
+    @rule(on_interrupted=st.sampled_from(["hold", "continue"]))
+    def kill(self, on_interrupted: Literal["hold", "continue"]) -> None:
         """What is kept is a beginning of what was done, and a new start puts it right."""
         self.close()
+        self.settings = QueueSettings(on_interrupted=on_interrupted)
         self.disk.has_failed = False
         self.units = 0
         report = check_store(self.path, here=False)
@@ -407,7 +413,7 @@ class RecoveryMachine(RuleBasedStateMachine):
         assert seq in self.past, f"seq {seq} is not the end of what was committed"
         self.model = self.past[seq]
         assert set(self.model.waiting) <= set(keys)
-        self.model.crash()
+        self.model.crash(goes_on=on_interrupted == "continue")
         self.past = {}
         self.open()
         self.compare()
