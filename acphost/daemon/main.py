@@ -25,6 +25,7 @@ from acphost.provider.pool import AgentPool
 from acphost.server.connection import Attendance
 from acphost.server.editors import ClientEditors
 from acphost.server.listen import serve_clients
+from acphost.session.census import Census
 from acphost.session.house import House, HouseOptions
 from acphost.session.ledger import ProcessLedger
 from acphost.session.recovery import reconcile, sweep_processes
@@ -148,7 +149,9 @@ class Daemon:
                 self._configuration, tell=self._tell, on_change=self._on_configuration
             )
             tasks.start_soon(self._heed_signals, reloader)
-            pool, house, attendance = self._make_house(store)
+            ledger = ProcessLedger(store.writer, epoch_ms)
+            tasks.start_soon(Census(store.feed, ledger).run)
+            pool, house, attendance = self._make_house(store, ledger)
             host = DaemonHost(
                 store, house, pool, self._configuration, attendance, reloader, stop=self.stop
             )
@@ -194,12 +197,14 @@ class Daemon:
         self._tell(Kind.HOST_STARTED, told)
         log.info("ready", socket=str(self._socket_path), swept=swept, reconciled=reconciled)
 
-    def _make_house(self, store: Store) -> tuple[AgentPool, House, Attendance]:
+    def _make_house(
+        self, store: Store, ledger: ProcessLedger
+    ) -> tuple[AgentPool, House, Attendance]:
         attendance = Attendance()
         pool = AgentPool(
             lambda: self._settings,
             self._environ,
-            ledger=ProcessLedger(store.writer, epoch_ms),
+            ledger=ledger,
             now=epoch_ms,
             room=store.writer.room,
             version=VERSION,

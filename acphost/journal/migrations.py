@@ -275,7 +275,13 @@ _PACKS = Migration(
     ("ALTER TABLE events ADD COLUMN events INTEGER NOT NULL DEFAULT 1",),
 )
 
-MIGRATIONS: tuple[Migration, ...] = (_FIRST, _SECOND, _THIRD, _CONTROL_GROUPS, _PACKS)
+_DESCENDANTS = Migration(
+    6, "descendants of processes", ("ALTER TABLE processes ADD COLUMN descendants TEXT",)
+)
+
+MIGRATIONS: tuple[Migration, ...] = (
+    _FIRST, _SECOND, _THIRD, _CONTROL_GROUPS, _PACKS, _DESCENDANTS,
+)  # fmt: skip
 
 
 def schema_version(connection: sqlite3.Connection) -> int:

@@ -172,3 +172,5 @@ class ProcessRow:
     exit_signal: int | None = None
     #: The control group that it and all it started are in.
     cgroup: str | None = None
+    #: What it has started, as far as that was seen: a JSON list of [pid, birth, group].
+    descendants: str | None = None

@@ -10,6 +10,7 @@ from acphost.journal.rows import ProcessRow
 from acphost.provider.pool import AgentPool
 from acphost.provider.process import AgentProcess
 from acphost.session.house import House
+from acphost.session.ledger import launch_of
 from acphost.transport.process_figures import Family, Figures, families
 from acphost.transport.processes import Launch
 from acphost.wire.daemon import Descendant, ProcessRecord
@@ -51,10 +52,10 @@ class ProcessBoard:
 
 
 def _launch(row: ProcessRow, process: AgentProcess | None) -> Launch:
-    pid = row.pid or (process.pid if process is not None else 0)
-    return Launch(
-        row.launch_id, pid, row.birth or "", row.pgid or 0, row.boot_id or "", row.cgroup or ""
-    )
+    launch = launch_of(row)
+    if row.pid is None and process is not None:
+        return launch._replace(pid=process.pid)
+    return launch
 
 
 def _record(

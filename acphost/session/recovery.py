@@ -14,7 +14,7 @@ from msgspec import Raw
 from acphost.ids import Clock
 from acphost.journal.event import SYNTHETIC, Draft, EventRow, RunRef
 from acphost.journal.reader import Reader
-from acphost.journal.rows import BindingRow, DecisionRow, ProcessRow, RunRow, SessionRow
+from acphost.journal.rows import BindingRow, DecisionRow, RunRow, SessionRow
 from acphost.journal.selects import SessionFilter
 from acphost.journal.statements import (
     Statement,
@@ -33,11 +33,12 @@ from acphost.session import closing
 from acphost.session.calls import CallBook
 from acphost.session.decisions import withdrawal
 from acphost.session.ending import Ending
+from acphost.session.ledger import launch_of
 from acphost.session.scribe import note
 from acphost.session.state import USER_HOLD
 from acphost.session.usage import UsageLedger, read_context
 from acphost.settings.model import QueueSettings
-from acphost.transport.processes import Launch, end_launch
+from acphost.transport.processes import end_launch
 from acphost.wire.acp import lenient
 from acphost.wire.base import AcpStruct
 from acphost.wire.event import Kind
@@ -62,7 +63,7 @@ async def sweep_processes(store: Store, now: Clock) -> int:
     """End every agent process that an earlier daemon left, and what it had started."""
     ended = 0
     for row in await store.reader.processes(unended_only=True):
-        survivors = await end_launch(_launch(row))
+        survivors = await end_launch(launch_of(row))
         if survivors:
             log.warning("agent_survived", agent=row.agent_id, pids=[p.pid for p in survivors])
             continue
@@ -70,17 +71,6 @@ async def sweep_processes(store: Store, now: Clock) -> int:
         store.writer.record([save_process(row)])
         ended += 1
     return ended
-
-
-def _launch(row: ProcessRow) -> Launch:
-    return Launch(
-        launch_id=row.launch_id,
-        pid=row.pid or 0,
-        birth=row.birth or "",
-        pgid=row.pgid or 0,
-        boot_id=row.boot_id or "",
-        cgroup=row.cgroup or "",
-    )
 
 
 @dataclass(slots=True)

@@ -68,6 +68,8 @@ class Child:
         self.launch_id = spec.launch_id
         self.command = tuple(spec.argv)
         self._cgroup = spec.cgroup
+        #: What it has started, as far as its owner has seen.
+        self.relatives: list[Process] = []
         #: How it ended; None while it runs.
         self.exit: Exit | None = None
         self._drain_grace = spec.drain_grace
@@ -148,6 +150,7 @@ class Child:
     async def _end(self, eof_grace: float, term_grace: float) -> list[Process]:
         # Before the EOF: what the agent leaves behind may have lost its parent afterwards.
         known = await processes.in_thread(lambda: processes.with_descendants(self._left()))
+        known += self.relatives
         self.close_stdin()
         async with anyio.create_task_group() as drains:
             # A child that is blocked on a full pipe would never notice that its stdin is closed.
@@ -156,7 +159,10 @@ class Child:
             with anyio.move_on_after(eof_grace):
                 await self._exited.wait()
             survivors = await processes.end_all(
-                self._left, known=known, term_grace=term_grace, strike=self._strike
+                self._left,
+                known=known,
+                term_grace=term_grace,
+                strike=self._strike,
             )
             with anyio.move_on_after(processes.KILL_GRACE if not survivors else 0):
                 await self._exited.wait()

@@ -53,6 +53,8 @@ def families(launches: Iterable[Launch]) -> dict[str, Family]:
         if cgroup is not None:
             members |= cgroups.pids(cgroup) & ours.keys()
             members.discard(launch.pid)
+        if launch.boot_id == boot:
+            members |= {each.pid for each in launch.descendants if _is_it(ours.get(each.pid), each)}
         if leader is not None:
             members |= {pid for pid, each in ours.items() if each.group == launch.pgid}
             members |= _below(leader.pid, ours)
@@ -62,6 +64,10 @@ def families(launches: Iterable[Launch]) -> dict[str, Family]:
             [_figures(ours[pid]) for pid in sorted(members)],
         )
     return found
+
+
+def _is_it(entry: Entry | None, process: Process) -> bool:
+    return entry is not None and entry.birth == process.birth
 
 
 def _below(pid: int, entries: dict[int, Entry]) -> set[int]:

@@ -57,6 +57,8 @@ class Launch(NamedTuple):
     pgid: int
     boot_id: str
     cgroup: str = ""
+    #: What was seen to come of it.
+    descendants: tuple[Process, ...] = ()
 
 
 def birth(pid: int) -> str | None:
@@ -218,8 +220,8 @@ async def end_launch(launch: Launch, *, term_grace: float = 2.0) -> list[Process
     """End what is left of a launch of an earlier daemon, never a stranger; returns survivors.
 
     Ours are: the leader by pid and birth, its group while that leader lives, whoever carries the
-    mark, who is in its control group, and the descendants of all these. A pid that was given to
-    somebody else in the meantime fits none of these.
+    mark, who is in its control group, who was seen to come of it by pid and birth, and the
+    descendants of all these. A pid that was given to somebody else in the meantime fits none.
     """
     if launch.boot_id != boot_id():
         return []
@@ -245,6 +247,7 @@ def cgroup_of(launch: Launch) -> str | None:
 def _left_of(launch: Launch) -> list[Process]:
     leader = Process(launch.pid, launch.birth)
     found = {*marked(launch.launch_id), *contained(cgroup_of(launch))}
+    found |= set(filter(is_alive, launch.descendants))
     if is_alive(leader):
         members = group_members(launch.pgid)
         if is_alive(leader):  # all the while, so the group was his all the while

@@ -1,5 +1,6 @@
 """kill -9 of the daemon, at every phase: what was accepted is kept, what is unknown is said."""
 
+import json
 import os
 import signal
 import sqlite3
@@ -13,6 +14,7 @@ from acphost.client.client import Client
 from acphost.errors import ConflictError, ConnectionLostError
 from acphost.transport import cgroups
 from acphost.wire.host import Run
+from tests.support import uncontained
 from tests.support.config import STUBBORN, Table
 from tests.support.daemon import Daemon, eventually, is_alive, payload, running_daemon, started
 
@@ -315,6 +317,87 @@ async def test_what_shed_every_mark_is_ended_at_the_next_start() -> None:
 
         assert not is_alive(stray)
         assert not group.exists()
+
+
+SHEDS = """
+import os, subprocess, sys
+stray = subprocess.Popen(["sleep", "1000"], start_new_session=True, env={})
+open(os.environ["DIR"] + "/stray", "w").write(str(stray.pid))
+sys.exit(subprocess.call(sys.argv[1:]))
+"""
+
+
+def shedding(daemon: Daemon) -> None:
+    """Its agent is below a launcher that starts something with no mark, in a session of its own.
+
+    There are no control groups either, which would tell.
+    """
+    daemon.wrapper = [sys.executable, uncontained.__file__, *daemon.wrapper]
+    (daemon.folder / "launcher.py").write_text(SHEDS)
+    launcher = [sys.executable, str(daemon.folder / "launcher.py"), *daemon.command()]
+    daemon.configure(agent={"command": launcher})
+
+
+def ledgered(daemon: Daemon) -> list[int]:
+    """The pids of what was seen to come of launches that have not ended."""
+    asked = "SELECT descendants FROM processes WHERE ended_at IS NULL"
+    told = [row["descendants"] or "[]" for row in daemon.journal.query(asked)]
+    return [pid for each in told for pid, _, _ in json.loads(each)]
+
+
+async def test_what_was_seen_to_come_of_an_agent_is_ended_at_the_next_start() -> None:
+    """No mark, no group of its launch, its parent gone: the ledger has its pid and birth."""
+    async with running_daemon(GATED, prepare=shedding) as daemon:
+        await daemon.ask(await daemon.session(), "go on")
+        stray = int(daemon.path("stray").read_text())
+        (agent,) = daemon.launches()
+        await eventually(lambda: {stray, agent} <= set(ledgered(daemon)))
+        await daemon.kill()
+        await eventually(lambda: not is_alive(agent))
+        assert is_alive(stray)
+        await daemon.start()
+
+        assert not is_alive(stray)
+        assert ledgered(daemon) == []
+
+
+async def test_a_stranger_with_the_pid_of_a_ledgered_descendant_lives() -> None:
+    """Its birth is another: no signal, and it is shown as nobody's."""
+    stranger = started(sys.executable, "-c", "import signal; signal.pause()")
+    try:
+        async with running_daemon(GATED, prepare=shedding) as daemon:
+            await daemon.ask(await daemon.session(), "go on")
+            stray = int(daemon.path("stray").read_text())
+            await eventually(lambda: stray in ledgered(daemon))
+            await daemon.kill()
+            os.kill(stray, signal.SIGKILL)
+            with sqlite3.connect(daemon.journal.path) as journal:
+                journal.execute(
+                    "UPDATE processes SET descendants = ?", (f'[[{stranger.pid},"1",1]]',)
+                )
+            journal.close()
+            await daemon.start()
+
+            assert stranger.poll() is None
+            assert await daemon.client.processes() == []
+    finally:
+        stranger.kill()
+        stranger.communicate()
+
+
+async def test_what_an_agent_left_when_it_died_is_ended_with_it() -> None:
+    """The launcher is killed: what it had started without a mark has nobody left to tell of it."""
+    async with running_daemon(GATED, prepare=shedding) as daemon:
+        await daemon.ask(await daemon.session(), "go on")
+        stray = int(daemon.path("stray").read_text())
+        await eventually(lambda: stray in ledgered(daemon))
+        (record,) = await daemon.client.processes()
+        assert record.pid is not None
+        assert stray in record.left_group
+        os.kill(record.pid, signal.SIGKILL)
+
+        await eventually(lambda: not is_alive(stray))
+        await eventually(lambda: ledgered(daemon) == [])
 
 
 async def test_a_stranger_with_a_recorded_pid_lives() -> None:

@@ -177,6 +177,7 @@ async def test_a_store_of_before_packs_is_checked_as_it_is_and_goes_on(path: Pat
         await store.writer.drain()
     with closing(sqlite3.connect(path, isolation_level=None)) as old:
         old.execute("ALTER TABLE events DROP COLUMN events")
+        old.execute("ALTER TABLE processes DROP COLUMN descendants")
         old.execute("DELETE FROM migrations WHERE number >= ?", (PACKING,))
         old.execute(f"PRAGMA user_version = {PACKING - 1}")
         old.executemany(
