@@ -254,7 +254,7 @@ async def test_a_client_that_never_says_hello() -> None:
     ):
         await wire.send_bytes(b"{")
         answer = await wire.read()
-        assert answer["error"]["data"]["code"] == "not_initialized"
+        assert answer["error"]["data"]["code"] == "overloaded"
         await wire.closed()
 
 
