@@ -1,5 +1,6 @@
 """kill -9 of the daemon, at every phase: what was accepted is kept, what is unknown is said."""
 
+import itertools
 import json
 import os
 import signal
@@ -236,10 +237,11 @@ async def test_killed_after_every_answer_something_is_accepted_for_good() -> Non
     async with running_daemon('ON prompt\n    MSG "ok"\n') as daemon:
         session = await daemon.session()
         accepted: list[str] = []
+        number = itertools.count()
 
         async def press(client: Client) -> None:
-            for n in range(1000):
-                run = await client.create_run(f"m{n}", session_id=session)
+            for _ in range(1000):
+                run = await client.create_run(f"m{next(number)}", session_id=session)
                 accepted.append(run.host_run_id)
 
         for _ in range(2):
