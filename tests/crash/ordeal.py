@@ -75,9 +75,10 @@ class Ordeal:
         self._lives += 1
         how = self._choose()
         point = self._arm(how)
+        earlier = self._launches()
         if await self._daemon.comes_up():
             # The daemon answers: then nothing of the last life may be running any more.
-            left = marked_processes(self._launches())
+            left = marked_processes(earlier)
             assert not left, f"{self._where}: processes {left} outlived the daemon's restart"
             told, seen = await self._live(point)
             self._check(told)

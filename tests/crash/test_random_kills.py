@@ -8,6 +8,7 @@ import pytest
 
 from tests.crash.load import SCRIPT
 from tests.crash.ordeal import Ordeal
+from tests.support.config import Table
 from tests.support.daemon import running_daemon
 
 #: Kills in one run of this test; `make crash N=200` asks for more.
@@ -19,7 +20,9 @@ CHAPTERS = [
     pytest.param(number, min(CHAPTER, KILLS - begin), id=f"chapter-{number}")
     for number, begin in enumerate(range(0, KILLS, CHAPTER))
 ]
-HOST = {"journal": {"seal_after": 0}}
+HOST: Table = {"journal": {"seal_after": 0}}
+#: What waits goes on by itself after every other store's kills.
+QUEUES: tuple[Table, ...] = ({}, {"queue": {"on_interrupted": "continue"}})
 #: A dying agent is not to come to rest.
 AGENT = {"restart": {"limit": 1000, "window": 1}}
 
@@ -31,7 +34,8 @@ async def test_random_kills_lose_repeat_and_leave_nothing(
     chapter: int, kills: int, record_property: Callable[[str, object], None]
 ) -> None:
     """Floods, queues, questions, backups and sealing, cut anywhere; one store goes through all."""
-    async with running_daemon(SCRIPT, agent=AGENT, host=HOST, check=False, follow=False) as daemon:
+    host = {**HOST, **QUEUES[chapter % 2]}
+    async with running_daemon(SCRIPT, agent=AGENT, host=host, check=False, follow=False) as daemon:
         await daemon.stop()
         ordeal = Ordeal(daemon, SEED + chapter)
         for _ in range(kills):

@@ -447,6 +447,22 @@ async def test_what_waits_goes_on_by_itself_where_that_is_configured() -> None:
         assert not await daemon.history(session, "queue.held")
 
 
+async def test_what_waits_goes_on_after_a_stop_of_the_daemon_where_that_is_configured() -> None:
+    """The drain is over before the run: nothing further starts, until the next daemon does."""
+    async with running_daemon(GATED, host=CONTINUE) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "work")
+        await daemon.marked("begun")
+        waiting = await daemon.send(session, "go on")
+        await daemon.stop()
+        assert daemon.prompts() == ["work"]
+        await daemon.start()
+
+        assert (await daemon.wait(waiting)).status == "completed"
+        assert (await daemon.run(run)).error_code == "host_shutdown"
+        assert daemon.prompts() == ["work", "go on"]
+
+
 async def test_where_it_goes_on_a_session_with_nothing_waiting_is_held() -> None:
     """Nobody knows what became of the run: that is never called idle."""
     async with running_daemon(GATED, host=CONTINUE) as daemon:

@@ -563,8 +563,8 @@ async def test_five_megabytes_of_stderr_in_mid_turn() -> None:
         assert await daemon.text(run) == "ok"
 
 
-async def test_both_pipes_full_at_once() -> None:
-    """The agent writes megabytes before it reads again, while we have megabytes for it."""
+async def test_all_pipes_full_at_once() -> None:
+    """The agent writes megabytes, on stdout and stderr, before it reads what we have for it."""
     script = """
 ON prompt "first"
     STOPREADING
@@ -572,6 +572,7 @@ ON prompt "first"
     GATE ${DIR}/go
     REPEAT 64
         BIG 64K
+        ERR "0123456789abcdef0123456789abcde\\n" times=2000
     READ
     PERM c1 a:allow_once
 """
