@@ -5,6 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+import msgspec
+
 from acphost.archive.history import SessionHistory, check_content
 from acphost.archive.report import REPORT, RESTORE, Report
 from acphost.archive.sealed import sealed_events
@@ -12,6 +14,7 @@ from acphost.errors import StorageError
 from acphost.journal.audit import Audit, audit
 from acphost.journal.audit_selects import AuditedProcess
 from acphost.journal.file import SCHEMA_VERSION
+from acphost.transport.lineage import remembered
 from acphost.transport.processes import Process, boot_id, is_alive, marked
 
 #: Events between two calls that tell how far it is.
@@ -178,6 +181,11 @@ class _Check:
 def _check_process(row: AuditedProcess, report: Report) -> None:
     """A launch that was not seen to end, held against the processes of this machine."""
     where = f"launch {row.launch_id} of {row.agent_id} (pid {row.pid})"
+    try:
+        seen = [each.process for each in remembered(row.descendants)]
+    except msgspec.DecodeError as exc:
+        report.find("processes", where, f"what it has started cannot be read: {exc}", REPORT)
+        seen = []
     if row.boot_id != boot_id():
         report.note("processes", where, "was started before the machine was", _START)
         return
@@ -187,7 +195,7 @@ def _check_process(row: AuditedProcess, report: Report) -> None:
     if is_leader and is_alive(Process(row.pid or 0, row.birth or "")):
         report.note("processes", where, "still runs, and the daemon that started it does not",
                     "start the daemon: it ends what is left")  # fmt: skip
-    elif left := marked(row.launch_id):
+    elif left := sorted({*marked(row.launch_id), *filter(is_alive, seen)}):
         pids = ", ".join(str(each.pid) for each in left)
         report.note("processes", where, f"is gone; what it started runs on: pid {pids}",
                     "start the daemon: it ends what is left")  # fmt: skip

@@ -32,7 +32,7 @@ from acphost.journal.audit_selects import (
 from acphost.journal.event import EventRow
 from acphost.journal.file import SCHEMA_VERSION, check_identity, check_size
 from acphost.journal.history import Bounds, History
-from acphost.journal.migrations import MIGRATIONS, PACKING, migrate, schema_version
+from acphost.journal.migrations import DESCENDING, MIGRATIONS, PACKING, migrate, schema_version
 from acphost.journal.packs import PACK, StoredRow, unpacked
 from acphost.journal.segment_cache import SegmentCache
 from acphost.journal.segments import SealedRun, SegmentHead
@@ -168,7 +168,8 @@ class Audit:
 
     def unended_processes(self) -> list[AuditedProcess]:
         """Launches that were not seen to end."""
-        return [AuditedProcess._make(row) for row in self.rows(UNENDED)]
+        seen = "descendants" if self.schema_version() >= DESCENDING else "NULL"
+        return [AuditedProcess._make(row) for row in self.rows(UNENDED.format(seen))]
 
     def strays(self) -> list[tuple[str, str]]:
         """Rows whose owner is missing: what they are, and which."""

@@ -72,6 +72,7 @@ class AuditedProcess(NamedTuple):
     pgid: int | None
     boot_id: str | None
     host_pid: int | None
+    descendants: str | None
 
 
 class AuditedSegment(NamedTuple):
@@ -104,7 +105,7 @@ LIVE_BINDINGS = (
     " WHERE b.status = 'live' ORDER BY b.session_key, b.created_at"
 )
 UNENDED = (
-    "SELECT launch_id, agent_id, pid, birth, pgid, boot_id, host_pid FROM processes"
+    "SELECT launch_id, agent_id, pid, birth, pgid, boot_id, host_pid, {} FROM processes"
     " WHERE ended_at IS NULL ORDER BY started_at"
 )
 # The index that forbids it is not asked, since it may be what is damaged.

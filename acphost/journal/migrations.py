@@ -275,8 +275,10 @@ _PACKS = Migration(
     ("ALTER TABLE events ADD COLUMN events INTEGER NOT NULL DEFAULT 1",),
 )
 
+#: From here on the ledger knows what processes have started.
+DESCENDING = 6
 _DESCENDANTS = Migration(
-    6, "descendants of processes", ("ALTER TABLE processes ADD COLUMN descendants TEXT",)
+    DESCENDING, "descendants of processes", ("ALTER TABLE processes ADD COLUMN descendants TEXT",)
 )
 
 MIGRATIONS: tuple[Migration, ...] = (

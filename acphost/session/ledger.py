@@ -12,7 +12,7 @@ from acphost.journal.writer import Writer
 from acphost.provider.launch import LaunchPlan
 from acphost.provider.pool import Ledger
 from acphost.transport.child import Child
-from acphost.transport.lineage import Relative, relatives
+from acphost.transport.lineage import relatives, remembered
 from acphost.transport.processes import Launch, Process, boot_id
 
 
@@ -84,7 +84,10 @@ class ProcessLedger(Ledger):
 
 def launch_of(row: ProcessRow) -> Launch:
     """What the ledger remembers of a launch."""
-    seen = msgspec.json.decode(row.descendants or "[]", type=list[Relative])
+    try:
+        seen = remembered(row.descendants)
+    except msgspec.DecodeError:
+        seen = []  # `fsck` tells of it; the other means are still there
     return Launch(
         launch_id=row.launch_id,
         pid=row.pid or 0,

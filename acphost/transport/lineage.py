@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+import msgspec
+
 from acphost.transport import process_table
 from acphost.transport.process_table import Entry
 from acphost.transport.processes import Process
@@ -19,6 +21,11 @@ class Relative(NamedTuple):
     def process(self) -> Process:
         """It, so that no later user of its pid is taken for it."""
         return Process(self.pid, self.birth)
+
+
+def remembered(text: str | None) -> list[Relative]:
+    """What a ledger says was seen. Raises msgspec.DecodeError for what no ledger would say."""
+    return msgspec.json.decode(text or "[]", type=list[Relative])
 
 
 def relatives(known: Mapping[str, Iterable[Process]]) -> dict[str, list[Relative]]:

@@ -2,6 +2,7 @@
 
 # ruff: noqa: S608 - the statements are put together here, from nothing else
 
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -289,6 +290,20 @@ def test_the_ledger_is_compared_with_the_system(
 
     assert report.is_clean
     assert words in report.notes[0].what
+
+
+def test_what_a_launch_has_started_is_looked_up_in_the_system(good: Path, tmp_path: Path) -> None:
+    """By pid and birth: of two only one is still the same. What is no list of them is a finding."""
+    parent = os.getppid()
+    gone = ledger(boot_id(), parent, "1") + ";UPDATE processes SET descendants = "
+    told = f'[[{os.getpid()},"1",1],[{parent},"{birth(parent)}",1]]'
+    report = check_store(spoilt(good, tmp_path, f"{gone}'{told}'"))
+
+    assert report.is_clean
+    assert report.notes[0].what == f"is gone; what it started runs on: pid {parent}"
+
+    report = check_store(spoilt(good, tmp_path, f"{gone}'[[1]]'"))
+    assert [found.check for found in report.findings][:1] == ["processes"]
 
 
 def test_what_a_dead_daemon_left_is_no_finding(good: Path, tmp_path: Path) -> None:
