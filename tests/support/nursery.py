@@ -13,6 +13,7 @@ environment of its own is a program, too (`Daemon.launch`).
 
 import atexit
 import contextlib
+import gc
 import json
 import os
 import select
@@ -156,6 +157,9 @@ def main() -> None:
     unblocked.watch()
     for module in _LATE:
         __import__(module)
+    # A collection in a daemon would touch, and so copy, every page that has an object of ours.
+    gc.collect()
+    gc.freeze()
     orders = socket.socket(fileno=int(sys.argv[1]))
     watched = select.poll()
     watched.register(orders, select.POLLIN)
