@@ -50,7 +50,7 @@ FAKE_AGENT = "fake-agent"
 #: Commands that need nothing of the machine they run on.
 _TALKERS = {
     "acp", "agents", "attach", "cancel", "grants", "ls", "permit", "policy", "ps", "queue",
-    "retention", "send", "session", "set_", "status", "usage",
+    "recover", "retention", "send", "session", "set_", "status", "usage",
 }  # fmt: skip
 
 
@@ -288,6 +288,18 @@ def _reading_commands(command: Command) -> None:
         "move: first (default), last, or a number as listed",
     )  # fmt: skip
     queue.add_argument("--json", action="store_true", help="print the items as they are")
+
+    recover = command("recover", "list the runs of unknown outcome, try one again, or dismiss it")
+    recover.add_argument("target", metavar="RUN|SESSION", nargs="?", help="default: all of them")
+    recover.add_argument(
+        "action", nargs="?", choices=["show", "resume", "dismiss"], default="show",
+        help="default: show",
+    )  # fmt: skip
+    recover.add_argument(
+        "--with-history", action="store_true",
+        help="resume: with the history of the session instead of what the agent remembers",
+    )  # fmt: skip
+    recover.add_argument("--json", action="store_true", help="print the runs as they are")
 
     grants = command("grants", "show, grant or take back folders that agents may use")
     grants.add_argument(

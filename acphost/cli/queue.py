@@ -32,6 +32,9 @@ def run(options: Options) -> int:
     if held:
         release = f"acphost queue {short(session.session_id)} release"
         aside.line(f"held: {aside.safe(held)}; `{release}` lets it go on")
+    if session.recovery is not None:
+        recover = f"acphost recover {short(session.session_id)}"
+        aside.line(f"a run is of unknown outcome; `{recover}` shows it")
     if not items:
         aside.line("nothing waits")
         return Exit.OK

@@ -129,6 +129,7 @@ def _print_session(pen: Pen, session: Session, status: RuntimeStatus) -> None:
         ("folder", plain(session.cwd)),
         ("status", _because(status.status, status.status_reason)),
         ("run", f"{run.run_id} {run.status}" if run is not None else "none"),
+        ("unknown", _unknown(session)),
         ("queue", _because(f"{status.queue.queued} waiting", status.queue.held, "held: ")),
         ("memory", _because(f"{status.continuity.code} ({status.mode})", status.continuity.reason)),
         ("process", f"pid {binding.pid}, {binding.status}" if binding is not None else "none"),
@@ -141,6 +142,18 @@ def _print_session(pen: Pen, session: Session, status: RuntimeStatus) -> None:
     )
     for line in status.logs:
         pen.line(f"  {pen.safe(line)}", "dim")
+
+
+def _unknown(session: Session) -> str | None:
+    """What is known of a run whose outcome is not."""
+    recovery = session.recovery
+    if recovery is None:
+        return None
+    files = ", ".join(recovery.files_touched) or "no file that was named"
+    return (
+        f"the outcome of a run; its last event was {int(recovery.last_seq)}, it touched {files}: "
+        f"`acphost recover {short(session.session_id)}`"
+    )
 
 
 def _tokens(status: RuntimeStatus) -> str | None:

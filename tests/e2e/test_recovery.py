@@ -18,6 +18,7 @@ from acphost.wire.host import Run
 from tests.support import uncontained
 from tests.support.config import STUBBORN, Table
 from tests.support.daemon import Daemon, eventually, is_alive, payload, running_daemon, started
+from tests.support.terminal import Finished, acphost
 
 pytestmark = pytest.mark.anew
 
@@ -80,6 +81,65 @@ async def test_the_next_message_loads_the_agents_session() -> None:
         evidence = await daemon.history(session, "evidence")
         assert {payload(each)["sessionUpdate"] for each in evidence} >= {"user_message_chunk"}
         await daemon.client.dismiss(run.host_run_id)
+
+
+async def test_a_person_at_a_terminal_sees_what_was_cut_and_decides() -> None:
+    """`acphost recover`: what was asked, the last event, files; tried again, or dismissed."""
+    call = {
+        "sessionUpdate": "tool_call", "toolCallId": "c1", "title": "Edit", "kind": "edit",
+        "locations": [{"path": "/tmp/notes.txt"}],
+    }  # fmt: skip
+    script = f"""
+ON prompt "edit"
+    UPDATE {json.dumps(call)}
+    MSG "half"
+    STAY
+ON prompt
+    MSG "ok"
+"""
+    async with running_daemon(script) as daemon:
+
+        async def say(*words: str) -> Finished:
+            done = await acphost(daemon.socket, *words, cwd=daemon.work)
+            assert done.code == 0, done.err
+            return done
+
+        assert "no run" in (await say("recover")).err
+        session = await daemon.session()
+        run = await daemon.send(session, "edit")
+        await daemon.has_event(session, "message.delta")
+        await daemon.restart()
+
+        shown = await say("recover")
+        assert run.host_run_id[-8:] in shown.out
+        for word in ("host_restarted", "edit", "message.delta", "/tmp/notes.txt"):
+            assert word in shown.out, shown.out
+        assert "/tmp/notes.txt" in (await say("status", session)).out
+        assert "acphost recover" in (await say("queue", session)).err
+        (told,) = json.loads((await say("recover", session, "--json")).out)["items"]
+        assert told["recovery"]["filesTouched"] == ["/tmp/notes.txt"]
+
+        daemon.rewrite('ON prompt\n    MSG "ok"\n')
+        tried = await say("recover", run.host_run_id, "resume", "--with-history")
+        assert "is tried again as run_" in tried.out
+        child = await daemon.client.run(tried.out.split()[-1])
+        assert (await daemon.wait(child)).status == "completed"
+        assert child.parent_run_id == run.host_run_id
+        assert "no run" in (await say("recover")).err
+
+
+async def test_a_person_dismisses_a_cut_run_at_a_terminal() -> None:
+    """Named by its session; afterwards there is nothing to decide, and the session is idle."""
+    async with running_daemon(GATED) as daemon:
+        session, _ = await interrupted_run(daemon)
+        done = await acphost(daemon.socket, "recover", session, "dismiss", cwd=daemon.work)
+
+        assert (done.code, "is over" in done.out) == (0, True), done.err
+        assert (await daemon.get(session)).status == "idle"
+        again = await acphost(daemon.socket, "recover", session, "dismiss", cwd=daemon.work)
+        assert again.code == 1
+        assert "no run of unknown outcome" in again.err
+        assert (await acphost(daemon.socket, "recover", "--json")).out.strip()
 
 
 async def test_dismissing_the_unknown_outcome() -> None:
