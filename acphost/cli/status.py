@@ -12,6 +12,7 @@ from acphost.cli.parser import Options
 from acphost.cli.places import size
 from acphost.cli.screen import Pen, one_line, out, plain, short, table
 from acphost.client.client import Client
+from acphost.errors import StorageError, StorageFullError
 from acphost.wire.host import Session, SessionStatus
 from acphost.wire.status import RuntimeStatus
 
@@ -57,8 +58,20 @@ async def _everything(client: Client) -> dict[str, object]:
 
 
 async def _print_daemon(client: Client, options: Options) -> None:
-    pen, info = out(), client.info
-    sessions = await all_sessions(client)
+    pen, info, stats = out(), client.info, await client.stats()
+    daemon = (
+        ("daemon", f"{info.host_info.name} {info.host_info.version}, pid {info.host_info.pid}"),
+        ("up", duration((await client.ping()).uptime_ms)),
+        ("socket", place_of(options)),
+        ("store", info.store_id),
+        ("disk", _disk(stats)),
+    )
+    try:
+        sessions = await all_sessions(client)
+    except (StorageError, StorageFullError):
+        # What the last daemon left cannot be put right before it can be written down.
+        _pairs(pen, *daemon, ("sessions", "not to be told before the disk takes writes"))
+        return
     agents = (await client.agents()).agents
     waiting = (await client.list_decisions()).items
     ready = [each.agent_id for each in agents if each.health.state == "ready"]
@@ -66,16 +79,11 @@ async def _print_daemon(client: Client, options: Options) -> None:
     failed = sum(each.status == SessionStatus.FAILED for each in sessions)
     busy = [each for each in sessions if each.status not in quiet]
     shown = [each for each in sessions if each.status != SessionStatus.IDLE]
-    stats = await client.stats()
     config = stats.get("config")
     problem = config.get("problem") if isinstance(config, dict) else None
     _pairs(
         pen,
-        ("daemon", f"{info.host_info.name} {info.host_info.version}, pid {info.host_info.pid}"),
-        ("up", duration((await client.ping()).uptime_ms)),
-        ("socket", place_of(options)),
-        ("store", info.store_id),
-        ("disk", _disk(stats)),
+        *daemon,
         ("agents", f"{', '.join(ready) or 'none'} ready; {len(agents)} configured"),
         ("kept by", _CONTAINMENT.get(str(stats.get("containment")))),
         ("config", problem and f"mistakes, the last good one counts: {problem}"),

@@ -10,6 +10,7 @@ from acphost.errors import StorageFullError
 from tests.support.daemon import Daemon, eventually, is_alive, running_daemon
 from tests.support.patience import PATIENCE
 from tests.support.steps import chunks
+from tests.support.terminal import acphost
 
 #: Enough for the start and a few runs; a long turn does not fit.
 ROOM = 600_000
@@ -96,6 +97,9 @@ async def test_killed_on_a_full_disk_it_starts_and_says_so() -> None:
             await daemon.get(session)
         with pytest.raises(StorageFullError):
             await daemon.send(session, "refused")
+
+        shown = await acphost(daemon.socket, "status")
+        assert (shown.code, "cannot be written" in shown.out) == (0, True), shown.err
 
         limit_files(daemon, resource.RLIM_INFINITY)
         with anyio.fail_after(PATIENCE):
