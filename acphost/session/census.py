@@ -3,8 +3,11 @@
 import anyio
 
 from acphost.journal.feed import Batch, Feed
+from acphost.log import get_logger
 from acphost.session.ledger import ProcessLedger
 from acphost.wire.event import TERMINAL_KINDS, Kind
+
+log = get_logger()
 
 #: Between two looks at the system, which read a file of each process.
 PAUSE = 5.0
@@ -36,7 +39,10 @@ class Census:
             while True:
                 await self._wake.wait()
                 self._wake = anyio.Event()
-                await self._ledger.note_descendants()
+                try:
+                    await self._ledger.note_descendants()
+                except OSError as exc:  # no descriptor is left to look with
+                    log.warning("descendants_not_seen", reason=str(exc))
                 await anyio.sleep(PAUSE)
         finally:
             self._feed.detach(self, None)

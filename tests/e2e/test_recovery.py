@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import resource
 import signal
 import sqlite3
 import sys
@@ -421,6 +422,22 @@ async def test_what_was_seen_to_come_of_an_agent_is_ended_at_the_next_start() ->
 
         assert not is_alive(stray)
         assert ledgered(daemon) == []
+
+
+async def test_without_descriptors_the_ledger_is_not_brought_up_to_date() -> None:
+    """There is none left to look at the system with: told in the log, and nothing ends for it."""
+    async with running_daemon(GATED) as daemon:
+        session = await daemon.session()
+        run = await daemon.send(session, "work")
+        await daemon.marked("begun")
+        soft, hard = resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (3, hard))
+        daemon.open("go")
+        assert (await daemon.wait(run)).status == "completed"
+        await eventually(lambda: "descendants_not_seen" in daemon.log())
+        resource.prlimit(daemon.pid, resource.RLIMIT_NOFILE, (soft, hard))
+
+        assert (await daemon.ask(session, "go on")).status == "completed"
 
 
 async def test_a_stranger_with_the_pid_of_a_ledgered_descendant_lives() -> None:
