@@ -7,7 +7,7 @@ from typing import Any
 import anyio
 import anyio.to_thread
 
-from tests.support.daemon import payload, running_daemon
+from tests.support.daemon import eventually, payload, running_daemon
 
 ALLOWED = {"files": {"write": "allow"}, "terminals": {"run": "allow"}}
 
@@ -226,7 +226,8 @@ async def test_nothing_is_watched_while_nothing_runs() -> None:
         for number in range(3):
             await daemon.ask(session, f"more {number}")
 
-        assert daemon.descriptors() == before
+        # Something of the first may have been open still when they were counted.
+        await eventually(lambda: daemon.descriptors() <= before)
 
 
 async def test_many_that_watch_one_folder_leave_the_daemon_time_for_its_clients() -> None:
