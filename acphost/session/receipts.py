@@ -75,12 +75,15 @@ class Receipts:
         *,
         is_watching: Callable[[], bool],
         roots: Callable[[], Awaitable[Roots]],
+        keep_out: Path,
     ) -> None:
+        """Changes below `keep_out` are not told."""
         self._row = row
         self._tasks = tasks
         self._consents = consents
         self._is_watching = is_watching
         self._roots = roots
+        self._keep_out = keep_out
         self._watch: TreeWatch | None = None
         self._written: dict[str, Written] = {}
         self._had_command = False
@@ -94,7 +97,7 @@ class Receipts:
         if not self._is_watching():
             return
         roots = await self._roots()
-        watch = await anyio.to_thread.run_sync(_opened, roots)
+        watch = await anyio.to_thread.run_sync(_opened, roots, self._keep_out)
         if turn.over.is_set():
             watch.close()
             return
@@ -280,8 +283,8 @@ async def receipt_of(reader: Reader, run: RunRow) -> Receipt | None:
     return None
 
 
-def _opened(roots: Roots) -> TreeWatch:
-    watch = TreeWatch(roots.folders)
+def _opened(roots: Roots, keep_out: Path) -> TreeWatch:
+    watch = TreeWatch(roots.folders, keep_out=os.path.realpath(keep_out))
     watch.open()
     return watch
 

@@ -35,17 +35,18 @@ class Services:
         self.errands = Errands(around.tasks)
         self._gate = Gate(state.desk.consents, listener.open_question, listener.withdraw_question)
         deeds = Deeds(state, scribe, around.now)
+        # The daemon's own folder is kept out of both: nothing in it is an agent's.
         self.receipts = Receipts(
             row, around.tasks, state.desk.consents,
             is_watching=lambda: settings().files.watch and not traits.is_stateless,
             roots=self.roots,
+            keep_out=around.vault.home,
         )  # fmt: skip
         self._files = FileDesk(
             row.session_id, around.editors, self._gate, deeds,
             settings=lambda: settings().files,
             roots=self.roots,
             on_written=self.receipts.note_written,
-            # The daemon's own folder: nothing in it is an agent's.
             keep_out=around.vault.home,
         )  # fmt: skip
         self.terminals = TerminalDesk(

@@ -44,7 +44,9 @@ def _below(
     family: list[Process], living: Mapping[int, Entry], children: Mapping[int, list[Entry]]
 ) -> list[Relative]:
     found: dict[int, Entry] = {}
-    waiting = [each.pid for each in family if _is_it(living.get(each.pid), each)]
+    waiting = [
+        each.pid for each in family if each.pid in living and living[each.pid].identity == each
+    ]
     for pid in waiting:
         found[pid] = living[pid]
     while waiting:
@@ -55,7 +57,3 @@ def _below(
     if family:
         found.pop(family[0].pid, None)
     return [Relative(each.pid, each.birth, each.group) for _, each in sorted(found.items())]
-
-
-def _is_it(entry: Entry | None, process: Process) -> bool:
-    return entry is not None and entry.birth == process.birth

@@ -41,6 +41,7 @@ def families(launches: Iterable[Launch]) -> dict[str, Family]:
         for each in process_table.entries()
         if each.uid == os.geteuid() and not each.is_dead and each.pid != os.getpid()
     }
+    living = {each.identity for each in ours.values()}
     marks = _marks(ours)
     boot = process_table.boot_id()
     found: dict[str, Family] = {}
@@ -54,7 +55,7 @@ def families(launches: Iterable[Launch]) -> dict[str, Family]:
             members |= cgroups.pids(cgroup) & ours.keys()
             members.discard(launch.pid)
         if launch.boot_id == boot:
-            members |= {each.pid for each in launch.descendants if _is_it(ours.get(each.pid), each)}
+            members |= {each.pid for each in launch.descendants if each in living}
         if leader is not None:
             members |= {pid for pid, each in ours.items() if each.group == launch.pgid}
             members |= _below(leader.pid, ours)
@@ -64,10 +65,6 @@ def families(launches: Iterable[Launch]) -> dict[str, Family]:
             [_figures(ours[pid]) for pid in sorted(members)],
         )
     return found
-
-
-def _is_it(entry: Entry | None, process: Process) -> bool:
-    return entry is not None and entry.birth == process.birth
 
 
 def _below(pid: int, entries: dict[int, Entry]) -> set[int]:

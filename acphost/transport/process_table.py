@@ -25,6 +25,11 @@ class Entry(NamedTuple):
     is_dead: bool
     birth: str
 
+    @property
+    def identity(self) -> tuple[int, str]:
+        """What no other process ever has: it equals the `Process` that this is."""
+        return self.pid, self.birth
+
 
 def age_ms(process: Entry) -> int:
     """How long ago it was born; a clock that was set since does not count on Linux."""

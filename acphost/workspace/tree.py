@@ -38,9 +38,13 @@ class TreeWatch:
     `open` and `take_in` belong into a thread: thousands of folders may be made at once.
     """
 
-    def __init__(self, roots: list[str], *, kernel: bool = True) -> None:
+    def __init__(
+        self, roots: list[str], *, keep_out: str | None = None, kernel: bool = True
+    ) -> None:
+        """`keep_out` is a folder that is not looked at."""
         self._roots = [root for root in roots if not _is_below_another(root, roots)]
         self._kernel: TreeInotify | None = None
+        self._keep_out = keep_out
         self._wants_kernel = kernel
         #: What was there at the start.
         self.before: dict[str, Signature] = {}
@@ -69,10 +73,10 @@ class TreeWatch:
 
     def covers(self, path: str) -> bool:
         """Whether a change of that file would have been seen."""
-        if self.incomplete is not None:
+        if self.incomplete is not None or (self._keep_out and _is_below(path, self._keep_out)):
             return False
         for root in self._roots:
-            if path.startswith(root.rstrip("/") + "/"):
+            if _is_below(path, root):
                 return IGNORED.isdisjoint(path[len(root) :].split("/"))
         return False
 
@@ -131,6 +135,8 @@ class TreeWatch:
         folders, seen = [top], 0
         while folders:
             folder = folders.pop()
+            if folder == self._keep_out:
+                continue
             seen += 1
             if seen > MAX_FOLDERS or len(found) > MAX_FILES or time.monotonic() > until:
                 self._give_up(f"{top} holds more than is watched")
@@ -177,4 +183,8 @@ def _take(entry: os.DirEntry[str], folders: list[str], found: dict[str, Signatur
 
 
 def _is_below_another(root: str, roots: list[str]) -> bool:
-    return any(root != other and root.startswith(other.rstrip("/") + "/") for other in roots)
+    return any(_is_below(root, other) for other in roots)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return path.startswith(folder.rstrip("/") + "/")

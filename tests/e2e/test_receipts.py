@@ -71,6 +71,23 @@ ON prompt "three"
         assert await daemon.events(third, "changed_files") == []
 
 
+async def test_what_the_daemon_writes_is_not_put_down_to_the_agent() -> None:
+    """Its journal may stand below the folder of a session, as it does for one in a home."""
+    script = "ON prompt\n    MARK ${DIR}/work/made\n    MSG working\n    GATE ${DIR}/go\n"
+    async with running_daemon(script) as daemon:
+        session = await daemon.session(cwd=str(daemon.state.parent))
+        run = await daemon.send(session, "go on")
+        while not await daemon.events(run, "message.delta"):
+            await daemon.marked("work/made")
+        daemon.open("go")
+        run = await daemon.wait(run)
+
+        (event,) = await daemon.events(run, "changed_files")
+        paths = [file["path"] for file in payload(event)["changedFiles"]]
+        assert str(daemon.work / "made") in paths
+        assert not [path for path in paths if path.startswith(str(daemon.state))]
+
+
 async def test_each_way_to_change_a_file_is_told_apart() -> None:
     """Through the host, by a command, by a tool call; a diff of the whole tells what it was."""
     shown = diff("tool.txt", "was", "is")

@@ -23,6 +23,22 @@ def watching(root: Path, *, kernel: bool = True) -> TreeWatch:
     return watch
 
 
+@pytest.mark.parametrize("kernel", [True, False])
+def test_a_folder_that_is_kept_out_is_not_looked_at(root: Path, kernel: bool) -> None:
+    """Neither what was in it, nor what is made in it; what only begins like it is looked at."""
+    watch = TreeWatch([str(root)], keep_out=str(root / "sub"), kernel=kernel)
+    watch.open()
+    (root / "sub" / "inner").write_text("longer than before")
+    (root / "sub" / "new").mkdir()
+    (root / "sub" / "new" / "file").write_text("x")
+    (root / "submarine").write_text("x")
+
+    assert touched(watch, root) == {"submarine"}
+    assert watch.incomplete is None
+    assert not watch.covers(str(root / "sub" / "inner"))
+    assert watch.covers(str(root / "submarine"))
+
+
 def touched(watch: TreeWatch, root: Path) -> set[str]:
     watch.close()
     return {str(Path(path).relative_to(root)) for path in watch.touched}
