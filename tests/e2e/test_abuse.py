@@ -158,10 +158,11 @@ async def test_the_silent_make_room_for_those_who_speak() -> None:
         unharmed(daemon),
         anyio.create_task_group() as tasks,
     ):
+        over = anyio.Event()
 
         async def lurk() -> None:
-            async with daemon.wire(greet=False) as lurker:
-                await lurker.closed()
+            async with daemon.wire(greet=False):
+                await over.wait()
 
         for _ in range(12):
             tasks.start_soon(lurk)
@@ -169,7 +170,7 @@ async def test_the_silent_make_room_for_those_who_speak() -> None:
             # It comes back when it is told to.
             async with daemon.connect(patience=None) as good:
                 await good.ping()
-        tasks.cancel_scope.cancel()
+        over.set()
 
 
 async def test_too_many_requests_at_once_are_put_off() -> None:
