@@ -14,7 +14,8 @@ from acphost.journal.event import EventRow, Stretch
 #: `codec` of a row of several events, whose payload holds theirs end to end behind their lengths.
 PACK = 2
 
-#: A reader of one event unpacks all of them: these bound what that costs.
+#: A reader of one event unpacks all of them: these bound what that costs. Readers also look no
+#: farther than so many events for the pack that a position is in: the number can only ever grow.
 MOST_EVENTS = 250
 MOST_BYTES = 64 * 1024
 
