@@ -1,6 +1,7 @@
 """`acphost status`: the daemon at a glance, or one session in full."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import anyio
@@ -18,6 +19,14 @@ from acphost.wire.status import RuntimeStatus
 
 _TITLE = 200
 _SECOND, _MINUTE, _HOUR, _DAY = 1000, 60_000, 3_600_000, 86_400_000
+
+#: Where no agent works, and what is said of so many.
+_AT_REST = {
+    SessionStatus.IDLE: "",
+    SessionStatus.HELD: "held",
+    SessionStatus.AUTH_REQUIRED: "with an agent that wants a login",
+    SessionStatus.FAILED: "with an agent that cannot be had",
+}
 
 #: By what the daemon finds all that agents start.
 _CONTAINMENT = {
@@ -75,9 +84,6 @@ async def _print_daemon(client: Client, options: Options) -> None:
     agents = (await client.agents()).agents
     waiting = (await client.list_decisions()).items
     ready = [each.agent_id for each in agents if each.health.state == "ready"]
-    quiet = (SessionStatus.IDLE, SessionStatus.FAILED)
-    failed = sum(each.status == SessionStatus.FAILED for each in sessions)
-    busy = [each for each in sessions if each.status not in quiet]
     shown = [each for each in sessions if each.status != SessionStatus.IDLE]
     config = stats.get("config")
     problem = config.get("problem") if isinstance(config, dict) else None
@@ -87,7 +93,7 @@ async def _print_daemon(client: Client, options: Options) -> None:
         ("agents", f"{', '.join(ready) or 'none'} ready; {len(agents)} configured"),
         ("kept by", _CONTAINMENT.get(str(stats.get("containment")))),
         ("config", problem and f"mistakes, the last good one counts: {problem}"),
-        ("sessions", f"{len(sessions)}, {len(busy)} of them at work{_failed(failed)}"),
+        ("sessions", _counted(sessions)),
         ("questions", f"{len(waiting)} open; `acphost permit` lists them" if waiting else "none"),
     )
     if shown:
@@ -179,8 +185,16 @@ def context_of(used: int | None, size: int | None) -> str | None:
     return f"{used} tokens" if size is None else f"{used} of {size} tokens"
 
 
-def _failed(count: int) -> str:
-    return f", {count} with an agent that cannot be had" if count else ""
+def _counted(sessions: Sequence[Session]) -> str:
+    """How many there are, and how many of them are in a state that somebody should know of."""
+    counts = Counter(each.status for each in sessions)
+    busy = sum(count for status, count in counts.items() if status not in _AT_REST)
+    aside = [
+        f", {counts[status]} {words}"
+        for status, words in _AT_REST.items()
+        if words and counts[status]
+    ]
+    return f"{len(sessions)}, {busy} of them at work{''.join(aside)}"
 
 
 def _pairs(pen: Pen, *pairs: tuple[str, str | None]) -> None:

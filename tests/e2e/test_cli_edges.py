@@ -103,6 +103,7 @@ async def test_a_queue_that_is_held_by_hand_says_so_though_nothing_waits() -> No
         assert "held by hand" in held.err
         assert release in held.err
         assert release in (await run(daemon, "queue", session)).err
+        assert "1, 0 of them at work, 1 held" in (await run(daemon, "status")).out
         released = await run(daemon, *release.split()[1:])
         assert released.err == "nothing waits\n"
 
