@@ -191,8 +191,8 @@ SPOILT: dict[str, tuple[str, str, str]] = {
         "UPDATE events SET codec = 77 WHERE kind = 'message.delta' AND session_key = 1",
         "sequence", "codec 77"),
     "a pack was cut": (
-        f"UPDATE events SET payload = substr(payload, 1, 900) WHERE {_PACK}", "sequence",
-        "cannot unpack"),
+        f"UPDATE events SET payload = substr(payload, 1, length(payload) - 1) WHERE {_PACK}",
+        "sequence", "cannot unpack"),
     "a pack counts otherwise": (
         f"UPDATE events SET events = events + 1 WHERE {_PACK}", "sequence", "cannot unpack"),
     "an event in a pack is no JSON": (
