@@ -230,6 +230,8 @@ class Binder:
         if replay.count:
             # What comes behind the answer repeats the end of it.
             replay.shown = None
+        turns = await self._turns_in(known)
+        # From here on nothing is awaited: the row and the event tell the same of the replay.
         row.replay_seen, row.replay_count = replay.count > 0, replay.count
         row.replay_seq = replay.last_seq
         if rung is Rung.RESUME:
@@ -237,7 +239,6 @@ class Binder:
         else:
             mode = Mode.REPLAY_SEEN if replay.count else Mode.LOADED
             kind = Kind.BINDING_LOADED
-        turns = await self._turns_in(known)
         reason = None
         if replay.count > 0 and replay.users < turns:
             reason = f"the agent told {replay.users} of {turns} turns again"
