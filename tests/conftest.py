@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from collections import Counter
@@ -25,6 +26,12 @@ _WITH_DAEMONS = {"contract", "e2e"}
 # Tests start hundreds of processes; compiling the sources would take each half of its start.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Some shells start what runs in the background deaf to Ctrl-C: every program under test would
+    # be, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
