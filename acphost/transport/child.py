@@ -159,10 +159,7 @@ class Child:
             with anyio.move_on_after(eof_grace):
                 await self._exited.wait()
             survivors = await processes.end_all(
-                self._left,
-                known=known,
-                term_grace=term_grace,
-                strike=self._strike,
+                self._left, known=known, term_grace=term_grace, strike=self._strike
             )
             with anyio.move_on_after(processes.KILL_GRACE if not survivors else 0):
                 await self._exited.wait()
