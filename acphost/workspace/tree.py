@@ -187,4 +187,5 @@ def _is_below_another(root: str, roots: list[str]) -> bool:
 
 
 def _is_below(path: str, folder: str) -> bool:
-    return path.startswith(folder.rstrip("/") + "/")
+    # The root folder is not below itself, although its name begins with its name and a slash.
+    return path != folder and path.startswith(folder.rstrip("/") + "/")

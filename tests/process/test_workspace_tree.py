@@ -39,6 +39,12 @@ def test_a_folder_that_is_kept_out_is_not_looked_at(root: Path, kernel: bool) ->
     assert watch.covers(str(root / "submarine"))
 
 
+def test_the_root_of_all_folders_is_watched_like_any_other() -> None:
+    """It is not below itself, and everything else is below it."""
+    assert TreeWatch(["/"]).covers("/somewhere/else")
+    assert TreeWatch(["/", "/somewhere"]).covers("/elsewhere")
+
+
 def touched(watch: TreeWatch, root: Path) -> set[str]:
     watch.close()
     return {str(Path(path).relative_to(root)) for path in watch.touched}
